@@ -10,8 +10,6 @@
 namespace capstan::testing {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// A training command: this configuration with these keys.
 Kind training(const std::string& name, const std::string& config, const Words& keys) {
   Kind kind;
@@ -90,30 +88,6 @@ std::vector<Kind> make_all_kinds() {
   return kinds;
 }
 
-/// Kills the process at a call.
-class KillAt final : public CallObserver {
- public:
-  explicit KillAt(int64_t count) : count_(count) {}
-  Verdict before(const CallStop& stop) override {
-    return {stop.count == count_ ? Verdict::Kind::kill_group : Verdict::Kind::proceed};
-  }
-
- private:
-  int64_t count_;
-};
-
-class CountCalls final : public CallObserver {
- public:
-  Verdict before(const CallStop& stop) override {
-    count_ = stop.count;
-    return {};
-  }
-  int64_t count() const { return count_; }
-
- private:
-  int64_t count_ = 0;
-};
-
 void must_succeed(const Outcome& outcome, const std::string& what) {
   if (outcome.code != 0) throw std::runtime_error(what + " does not run undisturbed:\n" + outcome.err);
 }
@@ -127,13 +101,13 @@ const Workplace& prepared(const Kind& kind) {
   write_inputs(place);
   for (const Words& command : kind.before) must_succeed(run(place, command), kind.name);
   if (kind.half_done) {
-    CountCalls counted;
+    KillAtCall counted;
     {
       const Workplace elsewhere;
       write_inputs(elsewhere);
       must_succeed(run_traced(elsewhere, kind.command, counted), kind.name);
     }
-    KillAt middle(counted.count() * 2 / 3);
+    KillAtCall middle(counted.last * 2 / 3);
     if (run_traced(place, kind.command, middle).signal == 0) throw std::runtime_error(kind.name + " was not killed");
   }
   return place;

@@ -17,8 +17,6 @@
 namespace capstan::testing {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int half = 0;  // in place of an error: half of the bytes are transferred
 
 /// The calls of an undisturbed command.

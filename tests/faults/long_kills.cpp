@@ -15,25 +15,6 @@
 namespace capstan::testing {
 namespace {
 
-/// Kills at a call; without one, counts them.
-class KillAtCall final : public CallObserver {
- public:
-  explicit KillAtCall(int64_t count, Verdict::Kind kill) : count_(count), kill_(kill) {}
-  Verdict before(const CallStop& stop) override {
-    last_ = stop.count;
-    if (stop.count != count_) return {};
-    name_ = stop.call->name;
-    return {kill_};
-  }
-  int64_t last() const { return last_; }
-  const std::string& name() const { return name_; }
-
- private:
-  int64_t count_, last_ = 0;
-  Verdict::Kind kill_;
-  std::string name_;
-};
-
 struct Length {
   int64_t calls = 0;
   std::chrono::microseconds time{};
@@ -51,7 +32,7 @@ Length length_of(const Kind& kind) {
     INFO(kind.name, ": ", outcome.err);
     REQUIRE(outcome.code == 0);
     length.time = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - start);
-    if (traced) length.calls = none.last();
+    if (traced) length.calls = none.last;
   }
   return length;
 }
@@ -72,7 +53,7 @@ bool kill_once(const Workplace& place, const Kind& kind, const Length& length, s
                    alone ? Verdict::Kind::kill : Verdict::Kind::kill_group);
   const TracedOutcome outcome = run_traced(place, kind.command, fault);
   if (outcome.signal != SIGKILL || outcome.hung) return false;
-  ++where[fault.name()];
+  ++where[fault.name];
   return true;
 }
 

@@ -1,8 +1,6 @@
 // Loss of power at every moment of a command.
 #pragma once
 
-#include <string>
-
 #include "tests/faults/kinds.hpp"
 
 namespace capstan::testing {

@@ -2,8 +2,6 @@
 
 #include <sys/syscall.h>
 
-#include <cerrno>
-
 namespace capstan::testing {
 
 const std::vector<SystemCall>& system_calls() {

@@ -1,7 +1,6 @@
 // The system calls of a run that can fail because of the machine: files, memory maps, threads.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

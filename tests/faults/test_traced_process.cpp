@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
-#include <cerrno>
 #include <functional>
 #include <set>
 

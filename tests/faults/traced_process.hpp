@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "tests/cli/support/program.hpp"
 #include "tests/faults/call_stop.hpp"
@@ -37,6 +36,25 @@ class CallObserver {
   /// Called after each call that proceeded, if wants_results().
   virtual void after(const CallStop&) {}
   virtual bool wants_results() const { return false; }
+};
+
+/// Kills at a call, counted from 1; without one, counts them.
+class KillAtCall final : public CallObserver {
+ public:
+  explicit KillAtCall(int64_t count = 0, Verdict::Kind kill = Verdict::Kind::kill_group) : count_(count), kill_(kill) {}
+  Verdict before(const CallStop& stop) override {
+    last = stop.count;
+    if (stop.count != count_) return {};
+    name = stop.call->name;
+    return {kill_};
+  }
+
+  int64_t last = 0;
+  std::string name;
+
+ private:
+  int64_t count_;
+  Verdict::Kind kill_;
 };
 
 struct TracedOutcome : Outcome {

@@ -1,7 +1,6 @@
 // data/labelled/class_names: a file of class names, an empty line, and labels that are looked up.
 #include "data/labelled/class_names.hpp"
 
-#include "core/base/error.hpp"
 #include "data/files/text_file.hpp"
 #include "tests/fuzz/target.hpp"
 

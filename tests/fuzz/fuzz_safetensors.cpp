@@ -1,6 +1,5 @@
 // core/io/safetensors. The mutator changes the header as JSON, the data as bytes, and makes the checksum right again.
 
-#include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "core/io/safetensors.hpp"
 #include "tests/fuzz/tensor_files.hpp"

@@ -3,7 +3,6 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "core/base/error.hpp"
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 

@@ -2,25 +2,20 @@
 #include "core/autograd/gradcheck.hpp"
 #include "tests/models/samples.hpp"
 #include "tests/support/arrays.hpp"
-#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
-GradcheckReport check_task(const Task& task, ParamStore& store, const Batch& batch) {
+GradcheckReport check_task(const Task& task, ParamStore& store, const Batch& batch, bool training = false,
+                           bool finalize = false) {
   redraw(store);
+  if (finalize) store.finalize();
   GradcheckOptions options;
-  options.samples = 6;
+  options.samples = training ? 20 : 6;
   std::vector<std::pair<std::string, Var>> leaves;
   for (const Param& param : store.params()) leaves.emplace_back(param.name, param.var);
-  const Context context = context_of(batch);
+  const Context context = context_of(batch, training);
   return gradcheck([&] { return task.loss(batch, context).sum; }, leaves, options);
-}
-
-Batch small_labelled_batch() {
-  Batch batch = next_token_batch(segments_of_lengths({8, 5, 1}, 8), 3);
-  batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
-  return batch;
 }
 
 TEST_CASE("language models: gradients of the whole model") {
@@ -47,7 +42,7 @@ TEST_CASE("masked language models: gradients of the whole model") {
 TEST_CASE("classifiers: gradients of the whole model") {
   for (const MixerCase& c : mixer_cases()) {
     const auto built = classifier(small<TextClassifierConfig>(c.config));
-    const GradcheckReport report = check_task(*built.model, *built.store, small_labelled_batch());
+    const GradcheckReport report = check_task(*built.model, *built.store, labelled_batch({8, 5, 1}, 3));
     CHECK_MESSAGE(report.ok, c.name, ": ", report.worst);
   }
 }
@@ -55,23 +50,14 @@ TEST_CASE("classifiers: gradients of the whole model") {
 TEST_CASE("classifiers with n-grams, class weights and label smoothing: gradients of the whole model") {
   for (const bool finalized : {false, true}) {
     auto config = small<TextClassifierConfig>(any_mixer());
-    config.ngrams.orders = {1, 2};
-    config.ngrams.buckets = 7;  // collisions, too
-    config.ngrams.width = 3;
+    set_ngrams(config.ngrams, {1, 2}, 7, 3);  // collisions, too
     config.ngrams.dropout = 0.2;
     config.ngrams.scale = 1;
     config.class_weights = ListedWeights{{0.5, 2, 3}};
     config.loss = CrossEntropyConfig{0.1};
     const auto built = classifier(config);
-    redraw(*built.store);
-    if (finalized) built.store->finalize();
-    const Batch batch = small_labelled_batch();
-    const Context context = context_of(batch, /*training=*/true);
-    std::vector<std::pair<std::string, Var>> leaves;
-    for (const Param& param : built.store->params()) leaves.emplace_back(param.name, param.var);
-    GradcheckOptions options;
-    options.samples = 20;
-    const GradcheckReport report = gradcheck([&] { return built.model->loss(batch, context).sum; }, leaves, options);
+    const GradcheckReport report =
+        check_task(*built.model, *built.store, labelled_batch({8, 5, 1}, 3), /*training=*/true, finalized);
     CHECK_MESSAGE(report.ok, "finalized ", finalized, ": ", report.worst);
   }
 }
@@ -81,15 +67,9 @@ TEST_CASE("multi-label classifiers with class weights and label smoothing: gradi
   config.class_weights = ListedWeights{{0.5, 2, 3}};
   config.loss = CrossEntropyConfig{0.1};
   const auto built = classifier(config, 1, /*multi_label=*/true);
-  redraw(*built.store);
-  Batch batch = small_labelled_batch();
+  Batch batch = labelled_batch({8, 5, 1}, 3);
   batch.labels = Ids({3, 3}, std::vector<int32_t>{0, 0, 0, 0, 1, 0, 1, 1, 1});
-  const Context context = context_of(batch, /*training=*/true);
-  std::vector<std::pair<std::string, Var>> leaves;
-  for (const Param& param : built.store->params()) leaves.emplace_back(param.name, param.var);
-  GradcheckOptions options;
-  options.samples = 20;
-  const GradcheckReport report = gradcheck([&] { return built.model->loss(batch, context).sum; }, leaves, options);
+  const GradcheckReport report = check_task(*built.model, *built.store, batch, /*training=*/true);
   CHECK_MESSAGE(report.ok, report.worst);
 }
 
@@ -116,7 +96,7 @@ TEST_CASE("gradients of every other part a configuration can ask for") {
     config.causal = pooling == Pooling::last;
     config.layers[0].norm_placement = NormPlacement::post;
     const auto built = classifier(config);
-    const GradcheckReport report = check_task(*built.model, *built.store, small_labelled_batch());
+    const GradcheckReport report = check_task(*built.model, *built.store, labelled_batch({8, 5, 1}, 3));
     CHECK_MESSAGE(report.ok, enum_name(pooling), ": ", report.worst);
   }
   for (const bool recompute : {false, true}) {
@@ -127,9 +107,7 @@ TEST_CASE("gradients of every other part a configuration can ask for") {
     config.embedding_norm = true;
     config.final_norm.type = NormKind::rms;
     config.recompute = recompute;
-    config.ngram_embedding.orders = {2, 3};
-    config.ngram_embedding.buckets = 7;  // collisions, too
-    config.ngram_embedding.width = 3;
+    set_ngrams(config.ngram_embedding, {2, 3}, 7, 3);  // collisions, too
     config.ngram_embedding.scale = 1;
     config.ngram_embedding.every_block = true;
     const auto built = language_model(config);

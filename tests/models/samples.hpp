@@ -1,10 +1,7 @@
 // Small models, texts and weights for the tests of models/.
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "core/autograd/tape.hpp"
@@ -13,6 +10,7 @@
 #include "models/text_classifier.hpp"
 #include "tests/nn/systems/samples.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/ragged.hpp"
 #include "tests/support/weights.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
@@ -38,6 +36,13 @@ Config small(const MixerConfig& mixer) {
   config.layers = {layer};
   config.positions = Positions::learned;
   return config;
+}
+
+/// A table of n-grams of these lengths.
+inline void set_ngrams(NgramTableConfig& config, const std::vector<int64_t>& orders, int64_t buckets, int64_t width) {
+  config.orders = orders;
+  config.buckets = buckets;
+  config.width = width;
 }
 
 /// A model with the store it lives in.
@@ -122,6 +127,13 @@ inline Batch next_token_batch(const Segments& segments, uint64_t seed) {
   Ids examples({segments.batch()});
   for (int64_t row = 0; row < segments.batch(); ++row) examples.mutable_data()[row] = static_cast<int32_t>(row);
   return {tokens, segments.ids(), labels, examples};
+}
+
+/// Three texts of these lengths with a label each.
+inline Batch labelled_batch(const std::vector<int64_t>& lengths, uint64_t seed) {
+  Batch batch = next_token_batch(segments_of_lengths(lengths, lengths.front()), seed);
+  batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
+  return batch;
 }
 
 inline Context context_of(const Batch& batch, bool training = false) {

@@ -70,9 +70,7 @@ inline Built<TextClassifier> classifier_with_ngrams(const std::string& name) {
   const auto system = std::find_if(all.begin(), all.end(), [&](const System& s) { return s.name == name; });
   auto config = model_config<TextClassifierConfig>(*system);
   config.dropout = 0.2;
-  config.ngrams.orders = {1, 2};
-  config.ngrams.buckets = 50;
-  config.ngrams.width = 6;
+  set_ngrams(config.ngrams, {1, 2}, 50, 6);
   config.ngrams.dropout = 0.3;
   auto model = classifier(config);
   model.store->finalize();

@@ -16,9 +16,7 @@ Built<LanguageModel> drawn(const MixerConfig& mixer, int64_t order = 0) {
   auto config = small<LanguageModelConfig>(mixer);
   config.positions = Positions::none;
   if (order > 0) {
-    config.ngram_embedding.orders = {order};
-    config.ngram_embedding.buckets = 50;
-    config.ngram_embedding.width = 3;
+    set_ngrams(config.ngram_embedding, {order}, 50, 3);
   }
   return redrawn(language_model(config));
 }
@@ -213,9 +211,7 @@ TEST_CASE("beam search: limits and misuse") {
   if (!full) return;
   auto config = small<LanguageModelConfig>(*full);
   config.max_length = 6;
-  auto built = language_model(config);
-  redraw(*built.store);
-  built.store->finalize();
+  const auto built = redrawn(language_model(config));
   BeamOptions options;
   options.max_tokens = 50;
   options.stop_token = 0;

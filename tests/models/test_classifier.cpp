@@ -21,13 +21,9 @@ TEST_CASE("n-grams of the text's own tokens are added to the logits, whatever th
       INFO(c.name << ", " << enum_name(pooling));
       auto config = small<TextClassifierConfig>(c.config);
       config.pooling = pooling;
-      const auto plain = classifier(config);
-      config.ngrams.orders = {1, 2};
-      config.ngrams.buckets = 40;
-      config.ngrams.width = 3;
-      const auto wide = classifier(config);
-      redraw(*plain.store);
-      redraw(*wide.store);
+      const auto plain = redrawn(classifier(config));
+      set_ngrams(config.ngrams, {1, 2}, 40, 3);
+      const auto wide = redrawn(classifier(config));
       ParamStore own;
       const NgramFeatures features(Scope(own, 1) / "ngrams", config.ngrams, 3);
       redraw(own);
@@ -101,8 +97,7 @@ TEST_CASE("balanced class weights: N / (C n), with the mean 1 over the training 
   const Batch batch = four_texts();
   auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = BalancedClasses{};
-  auto balanced = classifier(config);
-  redraw(*balanced.store);
+  const auto balanced = redrawn(classifier(config));
   CHECK_THROWS_AS(balanced.model->loss(batch, context_of(batch, true)), std::invalid_argument);
   CHECK_NOTHROW(balanced.model->loss(batch, context_of(batch)));  // evaluation has no weights
   CHECK_THROWS_AS(balanced.model->balance({1, 2}, 3), std::invalid_argument);
@@ -110,8 +105,7 @@ TEST_CASE("balanced class weights: N / (C n), with the mean 1 over the training 
   const auto same_as = [&](const std::vector<int64_t>& counts, const std::vector<double>& weights) {
     balanced.model->balance(counts, 100);
     config.class_weights = ListedWeights{weights};
-    const auto listed = classifier(config);
-    redraw(*listed.store);
+    const auto listed = redrawn(classifier(config));
     CHECK(static_cast<double>(balanced.model->loss(batch, context_of(batch, true)).sum.value().item()) ==
           doctest::Approx(static_cast<double>(listed.model->loss(batch, context_of(batch, true)).sum.value().item())));
   };
@@ -148,8 +142,7 @@ TEST_CASE("multi-label: the loss of a text is the sum of the binary cross-entrop
   auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = ListedWeights{{4, 1, 0.5}};
   config.loss = CrossEntropyConfig{0.2};
-  const auto built = classifier(config, 1, true);
-  redraw(*built.store);
+  const auto built = redrawn(classifier(config, 1, true));
   const Array logits = built.model->logits(batch.tokens, context_of(batch)).value();
   const double weights[] = {4, 1, 0.5};
   const double tolerance = sizeof(real) == 4 ? 1e-5 : 1e-12;
@@ -178,12 +171,10 @@ TEST_CASE("multi-label: balanced class weights are the texts without a label for
   const Batch batch = four_labelled_texts();
   auto config = small<TextClassifierConfig>(any_mixer());
   config.class_weights = BalancedClasses{};
-  const auto balanced = classifier(config, 1, true);
-  redraw(*balanced.store);
+  const auto balanced = redrawn(classifier(config, 1, true));
   balanced.model->balance({60, 100, 0}, 100);  // never without the second label, never with the third
   config.class_weights = ListedWeights{{40.0 / 60, 1.0 / 100, 1}};
-  const auto listed = classifier(config, 1, true);
-  redraw(*listed.store);
+  const auto listed = redrawn(classifier(config, 1, true));
   CHECK(static_cast<double>(balanced.model->loss(batch, context_of(batch, true)).sum.value().item()) ==
         doctest::Approx(static_cast<double>(listed.model->loss(batch, context_of(batch, true)).sum.value().item())));
 }
@@ -194,8 +185,7 @@ TEST_CASE("a causal classifier reads a text as a language model does, and the la
     auto config = small<TextClassifierConfig>(c.config);
     config.causal = true;
     config.pooling = Pooling::last;
-    const auto built = classifier(config);
-    redraw(*built.store);
+    const auto built = redrawn(classifier(config));
     const auto lm = language_model(small<LanguageModelConfig>(c.config));
     redraw(*lm.store);  // by name: the same stack
     const Ids tokens = random_tokens({2, 9}, 4);

@@ -71,9 +71,7 @@ TEST_CASE("decode equals forward with every feed-forward network") {
 TEST_CASE("decode equals forward with n-grams in the embedding, past a prompt shorter than they are") {
   for (const MixerCase& c : mixer_cases()) {
     auto config = small<LanguageModelConfig>(c.config);
-    config.ngram_embedding.orders = {1, 3, 4};
-    config.ngram_embedding.buckets = 50;
-    config.ngram_embedding.width = 4;
+    set_ngrams(config.ngram_embedding, {1, 3, 4}, 50, 4);
     for (const bool every_block : {false, true}) {
       config.ngram_embedding.every_block = every_block;
       const auto built = redrawn(language_model(config));
@@ -251,9 +249,7 @@ TEST_CASE("a text in pieces gives what it gives at once: short convolutions, n-g
     for (const Positions positions : {Positions::learned, Positions::sinusoidal, Positions::none}) {
       auto config = small<LanguageModelConfig>(c.config);
       config.positions = positions;
-      config.ngram_embedding.orders = {1, 3, 5};
-      config.ngram_embedding.buckets = 50;
-      config.ngram_embedding.width = 4;
+      set_ngrams(config.ngram_embedding, {1, 3, 5}, 50, 4);
       for (LayerConfig& layer : config.layers) layer.short_conv = positions == Positions::learned ? 4 : 1;
       const bool prefix = positions == Positions::sinusoidal && prefix_obstacle(c.config).empty();
       if (prefix) config.prefix = PrefixRule::bidirectional;
@@ -339,9 +335,7 @@ TEST_CASE("a text's logits have the same bits alone and in random company, with 
   for (const MixerCase& c : mixer_cases()) {
     auto config = small<LanguageModelConfig>(c.config);
     config.width = 260;  // wide enough to be shared
-    config.ngram_embedding.orders = {2, 3};
-    config.ngram_embedding.buckets = 50;
-    config.ngram_embedding.width = 4;
+    set_ngrams(config.ngram_embedding, {2, 3}, 50, 4);
     config.ngram_embedding.every_block = true;
     for (LayerConfig& layer : config.layers) layer.short_conv = 3;
     const auto built = redrawn(language_model(config));

@@ -1,9 +1,7 @@
 // Frozen parameters: any of them may be constant, alone or with others, and all other gradients stay what they were.
 #include <map>
 
-#include "core/base/error.hpp"
 #include "tests/models/samples.hpp"
-#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
@@ -56,12 +54,6 @@ void check_any_may_freeze(const Case<Model>& of) {
   }
 }
 
-Batch text_with_labels() {
-  Batch batch = next_token_batch(segments_of_lengths({16, 7, 11}, 16), 7);
-  batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
-  return batch;
-}
-
 }  // namespace
 
 TEST_CASE("any parameter may be frozen: it has no gradient, and those of the others do not change") {
@@ -70,9 +62,7 @@ TEST_CASE("any parameter may be frozen: it has no gradient, and those of the oth
       INFO(mixer.name, recompute ? ", recomputed" : "");
       auto language = small<LanguageModelConfig>(mixer.config);
       language.recompute = recompute;
-      language.ngram_embedding.orders = {2};
-      language.ngram_embedding.buckets = 50;
-      language.ngram_embedding.width = 4;
+      set_ngrams(language.ngram_embedding, {2}, 50, 4);
       language.tied_output = !recompute;
       check_any_may_freeze<LanguageModel>(
           {[&](const Scope& scope) { return std::make_unique<LanguageModel>(scope, language, vocabulary); },
@@ -80,12 +70,10 @@ TEST_CASE("any parameter may be frozen: it has no gradient, and those of the oth
       auto classifier = small<TextClassifierConfig>(mixer.config);
       classifier.recompute = recompute;
       classifier.pooling = recompute ? Pooling::attention : Pooling::cls;
-      classifier.ngrams.orders = {1, 2};
-      classifier.ngrams.buckets = 50;
-      classifier.ngrams.width = 4;
+      set_ngrams(classifier.ngrams, {1, 2}, 50, 4);
       check_any_may_freeze<TextClassifier>(
           {[&](const Scope& scope) { return std::make_unique<TextClassifier>(scope, classifier, vocabulary, 3); },
-           text_with_labels()});
+           labelled_batch({16, 7, 11}, 7)});
     }
   }
 }

@@ -16,6 +16,14 @@ Built<LanguageModel> redrawn(const MixerConfig& mixer, Positions positions, int6
   return redrawn(language_model(config));
 }
 
+/// The likeliest token after these.
+int32_t likeliest_after(const LanguageModel& model, const std::vector<int32_t>& text) {
+  const int64_t length = static_cast<int64_t>(text.size());
+  const Array logits = model.logits(Ids({1, length}, text), Context::evaluation(1, length)).value();
+  const real* const last = logits.data() + (length - 1) * vocabulary;
+  return static_cast<int32_t>(std::max_element(last, last + vocabulary) - last);
+}
+
 std::vector<int> draws(const SamplingConfig& config, const std::vector<real>& logits, int count,
                        const std::vector<int32_t>& seen = {}) {
   const int64_t size = static_cast<int64_t>(logits.size());
@@ -170,10 +178,7 @@ TEST_CASE("greedy text is what forward finds likeliest; a seed fixes sampled tex
   CHECK(greedy.tokens.size() == 15);
   CHECK(greedy.end == GenerateEnd::max_tokens);
   for (const int32_t token : greedy.tokens) {
-    const int64_t length = static_cast<int64_t>(text.size());
-    const Array logits = built.model->logits(Ids({1, length}, text), Context::evaluation(1, length)).value();
-    const real* const last = logits.data() + (length - 1) * vocabulary;
-    CHECK(token == std::max_element(last, last + vocabulary) - last);
+    CHECK(token == likeliest_after(*built.model, text));
     text.push_back(token);
   }
   CHECK(generate(*built.model, {1, 2, 3}, options).tokens == greedy.tokens);
@@ -232,12 +237,10 @@ TEST_CASE("past its window a model goes on with half of it, the new token includ
     // of which the last is the new one.
     std::vector<int32_t> window{1};
     for (const int32_t token : slid.tokens) {
-      const int64_t length = static_cast<int64_t>(window.size());
-      const Array logits = built.model->logits(Ids({1, length}, window), Context::evaluation(1, length)).value();
-      const real* const last = logits.data() + (length - 1) * vocabulary;
-      CHECK(token == std::max_element(last, last + vocabulary) - last);
+      CHECK(token == likeliest_after(*built.model, window));
       window.push_back(token);
-      if (length == limit) window.erase(window.begin(), window.end() - std::max<int64_t>(1, limit / 2));
+      if (static_cast<int64_t>(window.size()) > limit)
+        window.erase(window.begin(), window.end() - std::max<int64_t>(1, limit / 2));
     }
     options.slide = false;
     const Generated stopped = generate(*built.model, {1}, options);

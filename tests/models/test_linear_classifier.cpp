@@ -1,12 +1,11 @@
 // The linear classifier over n-grams of a text.
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 
 #include "models/linear_classifier.hpp"
+#include "tests/support/temporary_folder.hpp"
 #include "tests/support/weights.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
@@ -127,8 +126,8 @@ TEST_CASE("the largest weights of a class are those of its buckets, in their ord
 
 TEST_CASE(
     "linear classifier: one that is read from a file has the bits of the one that was written, without its memory") {
-  const std::string path =
-      (std::filesystem::temp_directory_path() / fmt::format("capstan-linear-{}", getpid())).string();
+  const TemporaryFolder folder;
+  const std::string path = folder.path("model.safetensors");
   for (const bool multi_label : {false, true}) {
     ParamStore store, none(ParamMemory::none);
     const LinearClassifierConfig config = config_of({1, 2}, {2, 3});
@@ -160,7 +159,6 @@ TEST_CASE(
     for (size_t c = 0; c < classes; ++c)
       for (size_t i = 0; i < 5; ++i) CHECK(of_written[c].at(i).bucket == of_read[c].at(i).bucket);
   }
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <set>
 
-#include "core/base/error.hpp"
 #include "core/fused/loss.hpp"
 #include "tests/models/samples.hpp"
 #include "tests/support/ragged.hpp"
@@ -105,8 +104,7 @@ MaskedLanguageModelConfig small_masked(const MixerConfig& mixer) {
 TEST_CASE("masked language model: the loss is the cross-entropy of the chosen tokens alone") {
   for (const MixerCase& c : mixer_cases()) {
     INFO(c.name);
-    const auto built = masked_language_model(small_masked(c.config));
-    redraw(*built.store);
+    const auto built = redrawn(masked_language_model(small_masked(c.config)));
     const Batch batch = next_token_batch(ragged(12), 2);
     const Context context = context_of(batch);
     const MaskedTokens masked = built.model->masking().apply(batch, context.segments, false, 0);
@@ -125,8 +123,7 @@ TEST_CASE("masked language model: the loss is the cross-entropy of the chosen to
 TEST_CASE("masked language model: later tokens matter, hidden ones and padding do not") {
   for (const MixerCase& c : mixer_cases()) {
     INFO(c.name);
-    const auto built = masked_language_model(small_masked(c.config));
-    redraw(*built.store);
+    const auto built = redrawn(masked_language_model(small_masked(c.config)));
     const Context context{segments_of_lengths({12, 9}, 12)};
     const Ids tokens = random_tokens({2, 12}, 5);
     const Array before = built.model->logits(tokens, context).value();

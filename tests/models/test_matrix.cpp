@@ -3,18 +3,11 @@
 #include <algorithm>
 
 #include "tests/models/systems.hpp"
-#include "tests/support/ragged.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
 Batch text_batch() { return next_token_batch(ragged(16), 6); }
-
-Batch labelled_batch() {
-  Batch batch = next_token_batch(segments_of_lengths({16, 7, 11}, 16), 7);
-  batch.labels = Ids({3}, std::vector<int32_t>{2, 0, 1});
-  return batch;
-}
 
 double norm(const Array& array) {
   double sum = 0;
@@ -150,7 +143,7 @@ TEST_CASE("masked language model: every system trains, evaluates and fills blank
 }
 
 TEST_CASE("text classifier: every system trains, evaluates and predicts") {
-  const Batch batch = labelled_batch();
+  const Batch batch = labelled_batch({16, 7, 11}, 7);
   for (const System& system : systems()) {
     for (const Pooling pooling : {Pooling::mean, Pooling::cls, Pooling::attention}) {
       INFO(system.name << ", " << enum_name(pooling));

@@ -2,6 +2,7 @@
 #include "core/autograd/gradcheck.hpp"
 #include "core/base/error.hpp"
 #include "tests/models/systems.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
@@ -41,8 +42,7 @@ TEST_CASE("prefixes: the tokens of a document up to its first label") {
 
 TEST_CASE("prefix language model: gradients of the whole model") {
   for (const MixerCase& c : prefix_cases()) {
-    const auto built = language_model(prefixed(c.config));
-    redraw(*built.store);
+    const auto built = redrawn(language_model(prefixed(c.config)));
     const Batch batch = pair_batch();
     GradcheckOptions options;
     options.samples = sizeof(real) == 4 ? 1 : 6;
@@ -58,8 +58,7 @@ TEST_CASE("prefix language model: gradients of the whole model") {
 TEST_CASE("prefix language model: sources see all of themselves and nothing else, targets what precedes them") {
   for (const MixerCase& c : prefix_cases()) {
     INFO(c.name);
-    const auto built = language_model(prefixed(c.config));
-    redraw(*built.store);
+    const auto built = redrawn(language_model(prefixed(c.config)));
     const Batch batch = pair_batch();
     const Context context = prefix_context(batch);
     const Array before = built.model->logits(batch.tokens, context).value();
@@ -130,12 +129,7 @@ TEST_CASE("prefix: refused where parameters depend on the direction") {
   for (const MixerCase& c : mixer_cases()) {
     if (prefix_obstacle(c.config).empty()) continue;
     INFO(c.name);
-    try {
-      language_model(prefixed(c.config));
-      CHECK(false);
-    } catch (const ConfigError& error) {
-      CHECK(std::string(error.what()).find("model.prefix") != std::string::npos);
-    }
+    CHECK(contains(message_of<ConfigError>([&] { language_model(prefixed(c.config)); }), "model.prefix"));
   }
 }
 

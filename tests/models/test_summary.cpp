@@ -51,9 +51,7 @@ TEST_CASE("a summary counts what was made") {
   CHECK(part(bidirectional, "head").flops == doctest::Approx(2.0 * 3 * width / 16));
 
   auto with_ngrams = small<TextClassifierConfig>(*simple);
-  with_ngrams.ngrams.orders = {1, 2};
-  with_ngrams.ngrams.buckets = 50;
-  with_ngrams.ngrams.width = 4;
+  set_ngrams(with_ngrams.ngrams, {1, 2}, 50, 4);
   const auto wide = classifier(with_ngrams);
   const ModelSummary wider = summarize(*wide.model, *wide.store, 16);
   CHECK(wider.parameters() == bidirectional.parameters() + 50 * 4 + 4 * 3);
@@ -62,9 +60,7 @@ TEST_CASE("a summary counts what was made") {
   CHECK(to_text(bidirectional).find("decode state") == std::string::npos);
 
   auto embedded_ngrams = small<LanguageModelConfig>(*simple);
-  embedded_ngrams.ngram_embedding.orders = {2, 3};
-  embedded_ngrams.ngram_embedding.buckets = 50;
-  embedded_ngrams.ngram_embedding.width = 4;
+  set_ngrams(embedded_ngrams.ngram_embedding, {2, 3}, 50, 4);
   const auto enriched = language_model(embedded_ngrams);
   const ModelSummary richer = summarize(*enriched.model, *enriched.store, 16);
   CHECK(richer.parameters() == summary.parameters() + 50 * 4 + 4 * width);

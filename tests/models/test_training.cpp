@@ -119,8 +119,7 @@ TEST_CASE("padding and batch mates change no loss and no logit") {
   const std::vector<int64_t> lengths{16, 7, 11, 1};
   for (const MixerCase& c : mixer_cases()) {
     const Batch batch = next_token_batch(segments_of_lengths(lengths, 16), 8);
-    const auto lm = language_model(small<LanguageModelConfig>(c.config));
-    redraw(*lm.store);
+    const auto lm = redrawn(language_model(small<LanguageModelConfig>(c.config)));
     const double together = lm.model->loss(batch, context_of(batch)).sum.value().item();
     double apart = 0;
     for (int64_t row = 0; row < 4; ++row) {
@@ -133,8 +132,7 @@ TEST_CASE("padding and batch mates change no loss and no logit") {
     for (const Pooling pooling : {Pooling::mean, Pooling::cls, Pooling::last, Pooling::attention}) {
       auto config = small<TextClassifierConfig>(c.config);
       config.pooling = pooling;
-      const auto built = classifier(config);
-      redraw(*built.store);
+      const auto built = redrawn(classifier(config));
       const Array all = built.model->logits(batch.tokens, context_of(batch)).value();
       for (int64_t row = 0; row < 4; ++row) {
         INFO(c.name << ", " << enum_name(pooling) << ", row " << row);
@@ -152,8 +150,7 @@ TEST_CASE("left padding is padding too, and an empty text has logits") {
     INFO(enum_name(pooling));
     auto config = small<TextClassifierConfig>(any_mixer());
     config.pooling = pooling;
-    const auto built = classifier(config);
-    redraw(*built.store);
+    const auto built = redrawn(classifier(config));
     const Ids tokens({3, 4}, std::vector<int32_t>{5, 6, 7, 0, 0, 5, 6, 7, 1, 2, 3, 4});
     const Ids ids({3, 4}, std::vector<int32_t>{1, 1, 1, 0, 0, 2, 2, 2, 0, 0, 0, 0});
     const Array logits = built.model->logits(tokens, Context{Segments(ids)}).value();

@@ -153,8 +153,7 @@ TEST_CASE("attention pooling is a masked softmax of w . tanh(W x + b), finite wh
   auto config = bert_style();
   config.layers.clear();
   config.layers.push_back(small<TextClassifierConfig>(any_mixer()).layers[0]);
-  const auto built = classifier(config);
-  redraw(*built.store);
+  const auto built = redrawn(classifier(config));
   const auto param = [&](const char* name) { return built.store->find(name).var; };
   for (const double size : {1.0, 1e4}) {
     Array score = Array::zeros({1, 64});  // of one feature, so that no rounding of a sum is blown up

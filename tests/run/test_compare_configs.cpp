@@ -31,9 +31,7 @@ double working_parameters(const RunModel& model) {
 }  // namespace
 
 TEST_CASE("systems of one size have the same number of parameters on every task, within 5 %") {
-  for (const auto& expectation : {std::pair<std::string, double>{"tiny", 1e6}, {"medium", 10e6}}) {
-    const std::string& size = expectation.first;
-    const double expected = expectation.second;
+  for (const auto& [size, expected] : {std::pair<std::string, double>{"tiny", 1e6}, {"medium", 10e6}}) {
     for (const std::string& task : tasks) {
       std::vector<double> counts;
       for (const std::string& system : systems) {

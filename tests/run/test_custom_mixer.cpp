@@ -6,6 +6,7 @@
 #include "run/setup/run_config.hpp"
 #include "run/yaml/config.hpp"
 #include "run/yaml/config_diff.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan {
 namespace {
@@ -70,14 +71,7 @@ const bool registered = [] {
 TEST_CASE("a registered mixer is a type like those of the library, and an unknown type is told what there is") {
   REQUIRE(registered);
   CHECK(to_yaml(load("test-options")).find("type: test-options") != std::string::npos);
-  const auto types = [](const std::string& mixer) -> std::string {
-    try {
-      load(mixer);
-    } catch (const ConfigError& error) {
-      return error.what();
-    }
-    return "";
-  };
+  const auto types = [](const std::string& mixer) { return message_of<ConfigError>([&] { load(mixer); }); };
   std::string known;
   for (const MixerConfig& mixer : default_mixers()) known += std::string(mixer_name(mixer)) + ", ";
   known = "expected one of (" + known + "test-options), got ";
@@ -115,16 +109,11 @@ TEST_CASE("the options of a registered mixer are keys beside its name: read, lim
 }
 
 TEST_CASE("what is wrong with the options of a registered mixer is said with its place") {
-  const auto problem = [](const std::string& keys) -> std::string {
-    try {
-      load("{type: test-options, " + keys + "}");
-    } catch (const ConfigError& error) {
-      return error.what();
-    }
-    return "";
+  const auto problem = [](const std::string& keys) {
+    return message_of<ConfigError>([&] { load("{type: test-options, " + keys + "}"); });
   };
   const std::string at = "a.yaml:8:35: model.layers.1.mixer.";
-  CHECK(problem("heads: 8") == "");
+  CHECK(problem("heads: 8") == "no error");
   CHECK(problem("heads: 0") == "a.yaml:8:42: model.layers.1.mixer.heads: expected a whole number (at least 1), got 0");
   CHECK(problem("heds: 8") == at + "heds: unknown key for type test-options, did you mean heads?");
   CHECK(problem("shade: drak") ==

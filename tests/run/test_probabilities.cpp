@@ -12,6 +12,7 @@
 #include "run/predictions/prompt.hpp"
 #include "run/run.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan {
 namespace {
@@ -23,18 +24,18 @@ constexpr int64_t positions = 12;  // of every model
 class Folder : public TemporaryFolder {
  public:
   Folder() {
-    std::string prose, pairs;
-    for (int i = 0; i < 40; ++i) prose += "the tape turns a drum, and wire runs out slow " + std::to_string(i) + "\n";
+    std::string pairs;
     for (int i = 0; i < 40; ++i) pairs += std::to_string(i) + "\t" + std::to_string(i * 37 % 1000) + "\n";
-    write("text.txt", prose);
+    write("text.txt", numbered_lines(40, {"the tape turns a drum, and wire runs out slow "}));
     write("pairs.tsv", pairs);
   }
-  Run trained(const std::string& name, const std::string& data, const std::string& model) const {
+  Run trained(const std::string& name, const std::string& data, const std::string& model,
+              const std::vector<std::string>& overrides = {}) const {
     set_log_sink([](LogLevel, std::string_view) {});
     write(name + ".yaml", "folder: " + path() + "\nname: " + name + "\ndata: {" + data + "}\nmodel: {" + model +
                               ", max_length: " + std::to_string(positions) +
                               ", positions: learned, width: 16}\ntrain: {steps: 20, batch_size: 4, lr: 5e-3}\n");
-    Run run = train(ConfigOptions{{path(name + ".yaml")}, {}});
+    Run run = train(ConfigOptions{{path(name + ".yaml")}, overrides});
     set_log_sink({});
     return run;
   }
@@ -72,10 +73,7 @@ double last_of(const Model& model, const std::vector<int32_t>& sequence, int64_t
 }
 
 /// What eval sums over the test split.
-double loss_sum(const Run& run) {
-  const Evaluation total = run.evaluate(Split::test).total;
-  return -total.loss_sum;
-}
+double loss_sum(const Run& run) { return -run.evaluate(Split::test).total.loss_sum; }
 
 TEST_CASE(
     "text without documents: the start token is in front, and later windows begin with half as many tokens as there "
@@ -197,17 +195,12 @@ TEST_CASE("pairs, packed or one to a row, prefix or not: score, eval and complet
 
 TEST_CASE("pairs: a completion of the full length has its end") {
   const std::string pairs = "1\t23456\n2\t34567\n3\t45678\n4\t56789\n";
-  folder().write("full.tsv", pairs);
-  folder().write(
-      "full.yaml",
-      "folder: " + fs::path(folder().path("")).string() + "\nname: full\ndata: {type: pairs, train: [" +
-          folder().path("full.tsv") + "], valid: [" + folder().path("full.tsv") +
-          "], tokenizer: char, max_source: 1, max_length: 8}\n"
-          "model: {type: language-model, width: 32, max_length: 8, positions: learned, prefix: bidirectional, "
-          "layers: [{mixer: {type: attention, heads: 2}}]}\ntrain: {steps: 150, batch_size: 4, lr: 1e-2}\n");
-  set_log_sink([](LogLevel, std::string_view) {});
-  const Run run = train(ConfigOptions{{folder().path("full.yaml")}, {}});
-  set_log_sink({});
+  const std::string file = folder().write("full.tsv", pairs);
+  const Run run = folder().trained(
+      "full",
+      "type: pairs, train: [" + file + "], valid: [" + file + "], tokenizer: char, max_source: 1, max_length: 8",
+      "type: language-model, prefix: bidirectional, layers: [{mixer: {type: attention, heads: 2}}]",
+      {"model.width=32", "model.max_length=8", "train.steps=150", "train.lr=1e-2"});
   REQUIRE(run.evaluate().figure("exact_match") == 1);
   InputText pair("2");
   pair.label = "34567";

@@ -6,6 +6,7 @@
 
 #include "core/io/json.hpp"
 #include "run/report/page.hpp"
+#include "tests/support/texts.hpp"
 
 using namespace capstan;
 
@@ -18,12 +19,6 @@ std::string data_text(const std::string& page) {
   return page.substr(begin, page.find("</script>", begin) - begin);
 }
 
-size_t count_of(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++count;
-  return count;
-}
-
 ReportedRun run_named(const std::string& folder) {
   ReportedRun run;
   run.record.folder = folder;
@@ -32,15 +27,15 @@ ReportedRun run_named(const std::string& folder) {
 }
 
 TEST_CASE("texts of a run stay inside the data of its page, whatever they hold") {
+  const std::string control("a\0b\x1B[31m", 8), line_ends_of_javascript = "a\u2028b\u2029";
   const std::vector<std::string> texts = {"</script><script>alert(1)</script>",
                                           "<!--<script>",
                                           "]]>",
-                                          "a\xE2\x80\xA8"
-                                          "b\xE2\x80\xA9",  // U+2028, U+2029: line ends in JavaScript
+                                          line_ends_of_javascript,
                                           "\"};alert(1);//",
                                           "\\u003c/script>",
-                                          std::string("a\0b\x1B[31m", 8),
-                                          "caf\xC3\xA9 \xF0\x9F\x98\x80"};
+                                          control,
+                                          "caf\u00E9 \U0001F600"};
   const std::string plain = report_page({run_named("plain")});
   for (const std::string& text : texts) {
     INFO(text);

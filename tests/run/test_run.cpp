@@ -18,26 +18,21 @@ namespace {
 class TrainedRuns : public TemporaryFolder {
  public:
   TrainedRuns() {
-    std::string prose, rows, pairs;
-    for (int i = 0; i < 60; ++i) {
-      prose += "the tape turns a drum and wire runs out slow " + std::to_string(i) + "\n";
-      rows += (i % 2 == 0 ? "good\ta fine day " : "bad\tsad night ") + std::to_string(i) + "\n";
-      pairs += std::to_string(i) + " and one\t" + std::to_string(i + 1) + "\n";
-    }
-    write("text.txt", prose);
-    write("train.tsv", rows);
+    write("text.txt", numbered_lines(60, {"the tape turns a drum and wire runs out slow "}));
+    write("train.tsv", numbered_lines(60, {"good\ta fine day ", "bad\tsad night "}));
+    std::string pairs;
+    for (int i = 0; i < 60; ++i) pairs += std::to_string(i) + " and one\t" + std::to_string(i + 1) + "\n";
     write("pairs.tsv", pairs);
     set_log_sink([this](LogLevel, std::string_view line) { log_ += std::string(line) + "\n"; });
     const std::string text = "data: {type: text, train: [" + path("text.txt") + "], sequence_length: 32, tokenizer: ";
     add("language-model", text + "char}", "aft-simple");
     add("masked-language-model", text + "word}", "fastformer");
-    add("text-classifier", "data: {type: labelled, train: [" + path("train.tsv") + "], valid_fraction: 0.2}", "gau");
-    add("linear-classifier",
-        "data: {type: labelled, train: [" + path("train.tsv") + "], valid_fraction: 0.2, tokenizer: byte}", "");
-    add("language-model",
-        "data: {type: pairs, train: [" + path("pairs.tsv") +
-            "], valid_fraction: 0.2, tokenizer: char, max_source: 24, "
-            "max_length: 32}",
+    const auto of_file = [&](const std::string& type, const std::string& file) {
+      return "data: {type: " + type + ", train: [" + path(file) + "], valid_fraction: 0.2";
+    };
+    add("text-classifier", of_file("labelled", "train.tsv") + "}", "gau");
+    add("linear-classifier", of_file("labelled", "train.tsv") + ", tokenizer: byte}", "");
+    add("language-model", of_file("pairs", "pairs.tsv") + ", tokenizer: char, max_source: 24, max_length: 32}",
         "attention", "pairs");
     set_log_sink({});
   }
@@ -134,9 +129,8 @@ TEST_CASE("what a model cannot do is refused with its type and what to use inste
   const auto generate = [](const Run& run) { run.generate("a"); };
   for (const std::string& message :
        {refusal("language-model", predict), refusal("text-classifier", score), refusal("text-classifier", generate),
-        refusal("masked-language-model", score), refusal("masked-language-model", generate)}) {
+        refusal("masked-language-model", score), refusal("masked-language-model", generate)})
     check_contains(message, {"but this needs a ", "use "});
-  }
   PredictOptions beam;
   beam.completions.beam = 4;
   CHECK_THROWS_AS(runs()["text-classifier"].predict({"a"}, beam), ConfigError);

@@ -3,13 +3,20 @@
 
 #include <doctest/doctest.h>
 
-#include "core/base/error.hpp"
 #include "core/machine/pool.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/yaml/config.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan {
 namespace {
+
+DataExtent extent(int64_t examples, int64_t tokens) {
+  DataExtent data;
+  data.examples = examples;
+  data.example_tokens = tokens;
+  return data;
+}
 
 RunConfig config_with(const std::vector<std::string>& overrides) {
   std::vector<std::string> all = {"name=memory", "data.train=[missing]", "model.layers=[{mixer: aft-local}]",
@@ -46,9 +53,7 @@ TEST_CASE("memory: class weights for any number of classes are taken before the 
 }
 
 TEST_CASE("memory: a batch counts with its tokens, a micro-batch with its own") {
-  DataExtent data;
-  data.examples = 1000;
-  data.example_tokens = 256;
+  const DataExtent data = extent(1000, 256);
   const auto tokens = [&](const std::vector<std::string>& settings) {
     return memory_need(config_with(settings), data).tokens;
   };
@@ -59,9 +64,7 @@ TEST_CASE("memory: a batch counts with its tokens, a micro-batch with its own") 
 }
 
 TEST_CASE("memory: lanes that wait for others count, and the optimizer's state is shared out among ranks") {
-  DataExtent data;
-  data.examples = 1000;
-  data.example_tokens = 64;
+  const DataExtent data = extent(1000, 64);
   const RunConfig config = config_with({"train.batch_size=16", "train.lanes=8"});
   const MemoryNeed alone = memory_need(config, data);
   const double block = memory_need(config_with({"train.batch_size=16", "train.lanes=1"}), data).gradients;
@@ -86,13 +89,9 @@ TEST_CASE("memory: the problem names what takes most, the bytes and the limit") 
       memory_problem(config_with({"model.max_length=16777216", "model.layers.0.mixer.rank=65536"}), data, limit);
   REQUIRE(rank);
   CHECK(rank->key == "model");
-  CHECK(rank->message.find("this machine has 8.0 GB") != std::string::npos);
-  CHECK(rank->message.find("capstan inspect") != std::string::npos);
-  CHECK(rank->message.find(" TB of memory") != std::string::npos);
-  DataExtent many;
-  many.examples = 1 << 20;
-  many.example_tokens = 1024;
-  const auto batch = memory_problem(config_with({"train.batch_size=1000000", "train.lanes=1"}), many, limit);
+  check_contains(rank->message, {"this machine has 8.0 GB", "capstan inspect", " TB of memory"});
+  const auto batch =
+      memory_problem(config_with({"train.batch_size=1000000", "train.lanes=1"}), extent(1 << 20, 1024), limit);
   REQUIRE(batch);
   CHECK(batch->key == "train.batch_size");
   // Beyond what can be counted.
@@ -101,7 +100,7 @@ TEST_CASE("memory: the problem names what takes most, the bytes and the limit") 
                                   "model.max_length=16777216", "model.layers.0.repeat=1000", "model.width=65536"}),
                      data, limit);
   REQUIRE(all);
-  CHECK(all->message.find("--force") != std::string::npos);
+  CHECK(contains(all->message, "--force"));
 }
 
 TEST_CASE("memory: ranks share out what the optimizer keeps; a machine's limit is for all its ranks") {
@@ -116,23 +115,21 @@ TEST_CASE("memory: ranks share out what the optimizer keeps; a machine's limit i
   CHECK_FALSE(memory_problem(config, data, limit, 4));
   const auto shared = memory_problem(config, data, {4 * limit.bytes / 5, "this machine"}, 4, 4);
   REQUIRE(shared);
-  CHECK(shared->message.find("each of 4 ranks' share of this machine has ") != std::string::npos);
+  CHECK(contains(shared->message, "each of 4 ranks' share of this machine has "));
 }
 
 TEST_CASE("memory: what the process has already counts, and sizes that are chosen leave memory to spare") {
   const RunConfig config = config_with({"train.batch_size=8", "train.lanes=1"});
-  DataExtent data;
-  data.examples = 100;
-  data.example_tokens = 256;
+  DataExtent data = extent(100, 256);
   const auto need = static_cast<uint64_t>(memory_need(config, data).total() + 1);
   CHECK_FALSE(memory_problem(config, data, {need, "this machine"}));
   const auto ample = memory_problem(config, data, {need, "this machine"}, 1, 1, MemoryBound::ample);
   REQUIRE(ample);
-  CHECK(ample->message.find("needs about ") != std::string::npos);
+  CHECK(contains(ample->message, "needs about "));
   data.taken = 1e8;
   const auto taken = memory_problem(config, data, {need, "this machine"});
   REQUIRE(taken);
-  CHECK(taken->message.find("100 MB for the program and the data") != std::string::npos);
+  CHECK(contains(taken->message, "100 MB for the program and the data"));
   CHECK_FALSE(memory_problem(config, data, {need + 100'000'000, "this machine"}));
 }
 

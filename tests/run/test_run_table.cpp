@@ -11,6 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/strings/printable.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/texts.hpp"
 
 using namespace capstan;
 
@@ -64,11 +65,9 @@ TEST_CASE("a comparison fits the terminal, without the columns that are the same
       if (line.rfind(common.empty() ? "the same" : "  ", 0) == 0) common += line;
       if (line.rfind("run ", 0) == 0) headings += line;
     }
-    for (const char* const column : {"seed", "lr", "train loss", "valid loss", "accuracy", "time"})
-      CHECK_MESSAGE(headings.find(column) != std::string::npos, column);
-    CHECK(headings.find("step") == std::string::npos);
-    for (const char* const same : {"the same in all: step 0, at step 10,", "tok/s 0", "RSS MB 0"})
-      CHECK(common.find(same) != std::string::npos);
+    check_contains(headings, {"seed", "lr", "train loss", "valid loss", "accuracy", "time"});
+    CHECK_FALSE(contains(headings, "step"));
+    check_contains(common, {"the same in all: step 0, at step 10,", "tok/s 0", "RSS MB 0"});
   }
 }
 

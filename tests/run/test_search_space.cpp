@@ -3,9 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include <string>
-
 #include "run/training/search.hpp"
+#include "tests/support/texts.hpp"
 
 using namespace capstan;
 
@@ -46,7 +45,7 @@ TEST_CASE("the usual search has the given values and others, and refuses what ca
   config.train.init_from = "runs/reviews";
   ProblemText fixed("config");
   check_tunable(config, fixed);
-  CHECK(fixed.text().find("train.init_from") != std::string::npos);
+  CHECK(contains(fixed.text(), "train.init_from"));
   config.train.init_from.clear();
   config.model = TextClassifierConfig{};
   check_tunable(config, stack);
@@ -89,7 +88,6 @@ TEST_CASE("runs with other data or seeds are not compared") {
   CHECK(incomparable_key(a, b) == "");
   labelled = std::get<LabelledSourceConfig>(a.data);
   labelled.fold = 1;
-  b = a;
   b.data = labelled;
   CHECK(incomparable_key(a, b) == "data.fold");
   labelled = std::get<LabelledSourceConfig>(a.data);

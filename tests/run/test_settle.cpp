@@ -39,16 +39,13 @@ class KnownMachine {
   int trials = 0;
 };
 
+const std::string prose = "the tape turns a drum and wire runs out slow ";
+
 class Data : public TemporaryFolder {
  public:
   Data() {
-    std::string prose, rows = "sentiment,review\n";
-    for (int i = 0; i < 200; ++i) {
-      prose += "the tape turns a drum and wire runs out slow " + std::to_string(i) + "\n";
-      rows += (i % 2 == 0 ? "good,a fine day " : "bad,a sad night ") + std::to_string(i) + "\n";
-    }
-    write("text.txt", prose);
-    write("rows.csv", rows);
+    write("text.txt", numbered_lines(200, {prose}));
+    write("rows.csv", "sentiment,review\n" + numbered_lines(200, {"good,a fine day ", "bad,a sad night "}));
   }
 
   RunConfig language_model(const Overrides& more = {}) const {
@@ -167,11 +164,12 @@ TEST_CASE("settle: a run that was begun keeps what it chose by trial; with a che
   // Its configuration must be readable, or all would be chosen anew.
   const std::string config = (folder_of(data.language_model(planned)) / "config.yaml").string();
   std::ofstream(config) << "name: [";
-  CHECK_THROWS_WITH_AS(settled(data.language_model(planned), KnownMachine().machine), doctest::Contains("put it back"),
-                       Error);
+  const auto refusal = [&] {
+    return message_of<Error>([&] { settled(data.language_model(planned), KnownMachine().machine); });
+  };
+  CHECK(contains(refusal(), "put it back"));
   std::filesystem::remove(config);
-  CHECK_THROWS_WITH_AS(settled(data.language_model(planned), KnownMachine().machine), doctest::Contains("put it back"),
-                       Error);
+  CHECK(contains(refusal(), "put it back"));
   // Of tables, a run without a checkpoint looks again: they may have been mended.
   std::filesystem::remove_all(data / "runs");
   const KnownMachine known;
@@ -238,17 +236,13 @@ TEST_CASE("settle: a signal while steps are on trial ends it, and says so") {
   for (const Overrides& open : {planned, Overrides{"train.steps=50", "train.precision=auto"}}) {
     const StopSignals signals;
     KnownMachine known;
-    const auto stopped = [] {
+    known.machine.time_steps = [&](const RunConfig&, const DataSource&, double) -> PilotTimes {
       StopSignals::request(SIGTERM);
       throw Stopped();
     };
-    known.machine.time_steps = [&](const RunConfig&, const DataSource&, double) -> PilotTimes {
-      stopped();
-      return {};
-    };
     known.machine.time_precisions = [&](const RunConfig&, const DataSource&, int) -> PrecisionTimes {
-      stopped();
-      return {};
+      StopSignals::request(SIGTERM);
+      throw Stopped();
     };
     if (open != planned && !bf16_obstacle().empty()) continue;
     std::string log;
@@ -272,10 +266,7 @@ TEST_CASE("settle: no step is on trial that the memory is too small for") {
   CHECK(contains(message({"train.steps=5", "train.precision=auto"}), "the control group /small has 50.0 MB"));
   CHECK(known.trials == 0);
   // A plan takes sizes that leave memory to spare.
-  std::string long_text;
-  for (int i = 0; i < 6000; ++i)
-    long_text += "the tape turns a drum and wire runs out slow " + std::to_string(i) + "\n";
-  data.write("text.txt", long_text);
+  data.write("text.txt", numbered_lines(6000, {prose}));
   known.machine.time_steps = [](const RunConfig&, const DataSource&, double) { return PilotTimes{1e-3, 0, 0}; };
   const auto width_within = [&](uint64_t bytes) {
     known.machine.memory.bytes = 50'000'000 + bytes;

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "core/base/error.hpp"
 #include "data/labelled/table_reading.hpp"

@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -55,26 +54,13 @@ class Client {
     return bytes;
   }
   std::string receive_until(const std::string& end) {
-    while (buffer_.find(end) == std::string::npos) {
-      const std::string more = receive();
-      if (more.empty()) break;
-      buffer_ += more;
-    }
+    while (buffer_.find(end) == std::string::npos && receive_more()) continue;
     const size_t at = buffer_.find(end);
-    const size_t taken = at == std::string::npos ? buffer_.size() : at + end.size();
-    std::string text = buffer_.substr(0, taken);
-    buffer_.erase(0, taken);
-    return text;
+    return take(at == std::string::npos ? buffer_.size() : at + end.size());
   }
   std::string receive_count(size_t count) {
-    while (buffer_.size() < count) {
-      const std::string more = receive();
-      if (more.empty()) break;
-      buffer_ += more;
-    }
-    std::string text = buffer_.substr(0, count);
-    buffer_.erase(0, count);
-    return text;
+    while (buffer_.size() < count && receive_more()) continue;
+    return take(count);
   }
 
   /// `bodiless`: of a request HEAD.
@@ -104,6 +90,17 @@ class Client {
   }
 
  private:
+  bool receive_more() {
+    const std::string more = receive();
+    buffer_ += more;
+    return !more.empty();
+  }
+  std::string take(size_t count) {
+    const std::string text = buffer_.substr(0, count);
+    buffer_.erase(0, count);
+    return text;
+  }
+
   int socket_ = -1;
   bool connected_ = false;
   std::string buffer_;
@@ -115,6 +112,12 @@ inline Response ask(int port, const std::string& method, const std::string& path
 }
 inline Response post(int port, const std::string& path, const nlohmann::json& body) {
   return ask(port, "POST", path, body.dump());
+}
+
+/// What a path of completions, embeddings or classes answers to the model aft-simple, unless the request has another.
+inline Response complete(int port, nlohmann::json request, const std::string& path = "/v1/completions") {
+  request.emplace("model", "aft-simple");
+  return post(port, path, request);
 }
 
 /// The text of a stream of completions, and whether it ended as it should.

@@ -1,33 +1,24 @@
 #include "serve/served_runs.hpp"
 
-#include <fstream>
-
 #include "core/io/log.hpp"
 #include "tests/nn/mixer/fading_mixer.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan::testing {
 
-namespace fs = std::filesystem;
-
-ServedRuns::ServedRuns() : place_(fs::temp_directory_path() / ("capstan-serve-" + std::to_string(getpid()))) {
-  fs::create_directories(place_);
-  std::string prose, rows;
-  for (int i = 0; i < 80; ++i) {
-    prose += "the tape turns a drum and wire runs out slow " + std::to_string(i) + "\n";
-    rows += (i % 2 == 0 ? "good\ta fine day " : "bad\tsad night ") + std::to_string(i) + "\n";
-  }
-  std::ofstream(place_ / "text.txt") << prose;
-  std::ofstream(place_ / "rows.tsv") << rows;
-  std::string topics = "labels,text\n";
-  for (int i = 0; i < 120; ++i)
-    topics += std::string(i % 2 == 0 ? R"("['good')" : R"("['bad')") +
-              (i % 4 == 0 || i % 4 == 3 ? ", 'film']\"," : "]\",") +
-              (i % 2 == 0 ? "fine clever hero " : "sad dull plot ") + (i % 4 == 0 || i % 4 == 3 ? "film " : "end ") +
-              std::to_string(i) + "\n";
-  std::ofstream(place_ / "topics.csv") << topics;
+ServedRuns::ServedRuns() {
+  place_.write("text.txt", numbered_lines(80, {"the tape turns a drum and wire runs out slow "}));
+  place_.write("rows.tsv", numbered_lines(80, {"good\ta fine day ", "bad\tsad night "}));
+  place_.write("topics.csv", "labels,text\n" + numbered_lines(120, {"\"['good', 'film']\",fine clever hero film ",
+                                                                    "\"['bad']\",sad dull plot end ",
+                                                                    "\"['good']\",fine clever hero end ",
+                                                                    "\"['bad', 'film']\",sad dull plot film "}));
   set_log_sink([](LogLevel, std::string_view) {});
-  const std::string text =
-      "data: {type: text, train: [" + (place_ / "text.txt").string() + "], sequence_length: 32, tokenizer: char}\n";
+  const auto of = [&](const std::string& tokenizer) {
+    return "data: {type: text, train: [" + place_.path("text.txt") + "], sequence_length: 32, tokenizer: " + tokenizer +
+           "}\n";
+  };
+  const std::string text = of("char");
   const auto model = [](const std::string& mixer, const std::string& more = "") {
     return "model: {type: language-model, width: 16, " + more + "layers: [{mixer: {type: " + mixer + "}}]}\n";
   };
@@ -36,12 +27,8 @@ ServedRuns::ServedRuns() : place_(fs::temp_directory_path() / ("capstan-serve-" 
        {"aft-simple", "aft-local", "aft-conv", "fastformer", "gau", "flash", "attention", "test-fading"})
     train_one(mixer, text, model(mixer));
   train_one("windowed", text, model("attention", "max_length: 64, positions: learned, "));
-  const auto of = [&](const std::string& tokenizer) {
-    return "data: {type: text, train: [" + (place_ / "text.txt").string() +
-           "], sequence_length: 32, tokenizer: " + tokenizer + "}\n";
-  };
   const auto labelled = [&](const std::string& file, const std::string& more = "") {
-    return "data: {type: labelled, train: [" + (place_ / file).string() + "], valid_fraction: 0.2, " + more +
+    return "data: {type: labelled, train: [" + place_.path(file) + "], valid_fraction: 0.2, " + more +
            "tokenizer: byte}\n";
   };
   train_one("words", of("word"), model("aft-simple"));
@@ -56,14 +43,11 @@ ServedRuns::ServedRuns() : place_(fs::temp_directory_path() / ("capstan-serve-" 
   set_log_sink({});
 }
 
-ServedRuns::~ServedRuns() { fs::remove_all(place_); }
-
 void ServedRuns::train_one(const std::string& name, const std::string& data, const std::string& model,
                            const std::string& train) {
-  const fs::path file = place_ / (name + ".yaml");
-  std::ofstream(file) << "folder: " << place_.string() << "\nname: " << name << "\n"
-                      << data << model << "train: {" << train << "}\n";
-  runs_.emplace(name, capstan::train(ConfigOptions{{file.string()}, {"seed=7"}}));
+  const std::string file = place_.write(name + ".yaml", "folder: " + place_.path() + "\nname: " + name + "\n" + data +
+                                                            model + "train: {" + train + "}\n");
+  runs_.emplace(name, capstan::train(ConfigOptions{{file}, {"seed=7"}}));
 }
 
 const ServedRuns& served_runs() {

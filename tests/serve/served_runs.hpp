@@ -1,17 +1,14 @@
 // Small trained runs, and a server of them.
 #pragma once
 
-#include <doctest/doctest.h>
-
-#include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
 #include <thread>
 
 #include "run/run.hpp"
 #include "serve/client.hpp"
 #include "serve/server.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 namespace capstan::testing {
 
@@ -22,18 +19,15 @@ namespace capstan::testing {
 class ServedRuns {
  public:
   ServedRuns();
-  ~ServedRuns();
-  ServedRuns(const ServedRuns&) = delete;
-  ServedRuns& operator=(const ServedRuns&) = delete;
 
-  std::string folder(const std::string& name) const { return (place_ / name).string(); }
+  std::string folder(const std::string& name) const { return place_.path(name); }
   const Run& run(const std::string& name) const { return runs_.at(name); }
 
  private:
   void train_one(const std::string& name, const std::string& data, const std::string& model,
                  const std::string& train = "steps: 8, batch_size: 4, valid_every: 4");
 
-  std::filesystem::path place_;
+  TemporaryFolder place_;
   std::map<std::string, Run> runs_;
 };
 

@@ -2,6 +2,7 @@
 #include <random>
 
 #include "serve/served_runs.hpp"
+#include "tests/support/damage.hpp"
 
 namespace capstan::testing {
 namespace {
@@ -17,7 +18,33 @@ std::string request_of(const json& body, const std::string& path = "/v1/completi
          "\r\n\r\n" + text;
 }
 
-const json endless{{"prompt", "the"}, {"max_tokens", 8000}, {"stream", true}, {"model", "aft-simple"}};
+/// A request for so many texts of a stream without an end.
+json endless(int texts = 1, const std::string& model = "aft-simple") {
+  return {{"prompt", "the"}, {"max_tokens", 1 << 29}, {"stream", true}, {"model", model}, {"n", texts}};
+}
+
+/// A server that writes texts without an end.
+ServeOptions endless_options(int64_t slots = 4, const std::vector<std::string>& models = {"aft-simple"}) {
+  ServeOptions options = serve_options(models);
+  options.engine.slots = slots;
+  options.completion.new_tokens = 1 << 30;
+  return options;
+}
+
+/// Clients that have sent these bytes.
+std::vector<std::unique_ptr<Client>> clients_of(const Serving& serving, int count, const std::string& bytes) {
+  std::vector<std::unique_ptr<Client>> clients;
+  for (int i = 0; i < count; ++i) {
+    clients.push_back(std::make_unique<Client>(serving.port()));
+    clients.back()->send(bytes);
+  }
+  return clients;
+}
+
+/// The head of a request with a body of so many bytes.
+std::string head_of(size_t bytes) {
+  return "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(bytes) + "\r\n\r\n";
+}
 
 /// Whether so many texts are written or wait, soon.
 bool becomes(const Serving& serving, int64_t count, double seconds = 5) {
@@ -31,13 +58,8 @@ bool becomes(const Serving& serving, int64_t count, double seconds = 5) {
 }  // namespace
 
 TEST_CASE("a client that leaves frees its slot at once, and health is answered meanwhile") {
-  ServeOptions options = serve_options({"aft-simple"});
-  options.engine.slots = 4;
-  options.completion.new_tokens = 1 << 30;
-  const Serving serving(options);
-  json request = endless;
-  request["max_tokens"] = 1 << 29;
-  request["n"] = 4;
+  const Serving serving(endless_options());
+  json request = endless(4);
   {
     Client streaming(serving.port());
     streaming.send(request_of(request));
@@ -64,18 +86,10 @@ TEST_CASE("a client that leaves frees its slot at once, and health is answered m
 }
 
 TEST_CASE("queue and share of a client are limited by 429 with retry-after") {
-  ServeOptions options = serve_options({"aft-simple"});
-  options.engine.slots = 2;
+  ServeOptions options = endless_options(2);
   options.queue = 2;
-  options.completion.new_tokens = 1 << 30;
   const Serving serving(options);
-  json request = endless;
-  request["max_tokens"] = 1 << 29;
-  std::vector<std::unique_ptr<Client>> clients;
-  for (int i = 0; i < 4; ++i) {
-    clients.push_back(std::make_unique<Client>(serving.port()));
-    clients.back()->send(request_of(request));
-  }
+  std::vector<std::unique_ptr<Client>> clients = clients_of(serving, 4, request_of(endless()));
   CHECK(becomes(serving, 4));
   Response refused;
   for (int i = 0; i < 100 && refused.status != 429; ++i)
@@ -136,8 +150,7 @@ TEST_CASE("a client that trickles is dropped after the idle time, and idle conne
   }
   CHECK_FALSE(open);
   CHECK(seconds_since(begin) < 2.5);
-  std::vector<std::unique_ptr<Client>> idle;
-  for (int i = 0; i < 60; ++i) idle.push_back(std::make_unique<Client>(serving.port()));
+  const auto idle = clients_of(serving, 60, "");
   CHECK(ask(serving.port(), "GET", "/health").status == 200);
 }
 
@@ -145,17 +158,10 @@ TEST_CASE("bodies on their way make room, the slowest of the address with most o
   ServeOptions options = serve_options({"aft-simple"});
   options.http.connections = 20;
   const Serving serving(options);
-  const std::string half = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{";
-  Client first(serving.port());
-  first.send(half);
-  std::vector<std::unique_ptr<Client>> others;
-  for (int i = 0; i < 60; ++i) {
-    others.push_back(std::make_unique<Client>(serving.port()));
-    others.back()->send(half);
-  }
+  const auto half_sent = clients_of(serving, 61, head_of(1000) + "{");
   CHECK(ask(serving.port(), "GET", "/health").status == 200);
   CHECK(post(serving.port(), "/v1/completions", {{"prompt", "a"}, {"max_tokens", 1}}).status == 200);
-  CHECK(first.response().status == 503);
+  CHECK(half_sent.front()->response().status == 503);
 }
 
 TEST_CASE("an address with many connections makes room for others and for itself") {
@@ -164,11 +170,7 @@ TEST_CASE("an address with many connections makes room for others and for itself
   const Serving serving(options);
   Client other(serving.port(), 60, "127.0.0.2");
   CHECK(other.ask("GET", "/health").status == 200);
-  std::vector<std::unique_ptr<Client>> many;
-  for (int i = 0; i < 40; ++i) {
-    many.push_back(std::make_unique<Client>(serving.port()));
-    many.back()->send("GET /health HTTP/1.1\r\n");
-  }
+  const auto many = clients_of(serving, 40, "GET /health HTTP/1.1\r\n");
   CHECK(ask(serving.port(), "GET", "/health").status == 200);
   CHECK(other.ask("GET", "/health").status == 200);  // its connection has lasted, though it was idle longest
 }
@@ -176,19 +178,12 @@ TEST_CASE("an address with many connections makes room for others and for itself
 TEST_CASE("texts of other addresses do not wait for those of one that fills all slots") {
   for (const double share : {0.5, 1.0}) {
     CAPTURE(share);
-    ServeOptions options = serve_options({"aft-simple", "windowed"});
-    options.engine.slots = 4;
-    options.completion.new_tokens = 1 << 30;
-    const Serving serving(options, share);
+    const Serving serving(endless_options(4, {"aft-simple", "windowed"}), share);
     std::vector<std::unique_ptr<Client>> greedy;
     for (const char* const model : {"aft-simple", "windowed"})
       for (const char* const address : {"127.0.0.2", "127.0.0.3"}) {
-        json request = endless;
-        request["model"] = model;
-        request["max_tokens"] = 1 << 29;
-        request["n"] = 30;
         greedy.push_back(std::make_unique<Client>(serving.port(), 60, address));
-        greedy.back()->send(request_of(request));
+        greedy.back()->send(request_of(endless(30, model)));
         CHECK(greedy.back()->receive().find("200 OK") != std::string::npos);
       }
     std::atomic<bool> done = false;
@@ -210,15 +205,9 @@ TEST_CASE("texts of other addresses do not wait for those of one that fills all 
 }
 
 TEST_CASE("an address alone takes all slots, and another has its share at once") {
-  ServeOptions options = serve_options({"aft-simple"});
-  options.engine.slots = 4;
-  options.completion.new_tokens = 1 << 30;
-  const Serving serving(options, 0.5);
-  json request = endless;
-  request["max_tokens"] = 1 << 29;
-  request["n"] = 8;
+  const Serving serving(endless_options(), 0.5);
   Client greedy(serving.port(), 60, "127.0.0.2");
-  greedy.send(request_of(request));
+  greedy.send(request_of(endless(8)));
   CHECK(greedy.receive().find("200 OK") != std::string::npos);  // its texts have all slots
   std::thread reads([&] {                                       // until it is shut down
     while (!greedy.receive().empty()) continue;
@@ -236,14 +225,7 @@ TEST_CASE("the memory for bodies on their way is limited") {
   options.http.body_bytes = 16 << 20;
   const Serving serving(options);
   const std::string body(15 << 20, ' ');
-  const std::string half =
-      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size() + 1) +
-      "\r\n\r\n" + body;
-  std::vector<std::unique_ptr<Client>> clients;
-  for (int i = 0; i < 10; ++i) {  // 150 MB
-    clients.push_back(std::make_unique<Client>(serving.port()));
-    clients.back()->send(half);
-  }
+  const auto clients = clients_of(serving, 10, head_of(body.size() + 1) + body);  // 150 MB
   CHECK(clients.front()->response().status == 503);
   clients.back()->send(" ");
   CHECK(clients.back()->response().status == 400);  // whole, and no JSON
@@ -282,26 +264,8 @@ TEST_CASE("damaged requests are refused, and leave nothing behind") {
       "b\"}\r\n0\r\n\r\n"};
   std::mt19937 random(1);
   for (int i = 0; i < 3000; ++i) {
-    std::string bytes = valid[random() % std::size(valid)];
-    for (unsigned change = 0; change <= random() % 4; ++change) {
-      const size_t at = random() % bytes.size();
-      switch (random() % 4) {
-        case 0:
-          bytes[at] = static_cast<char>(random());
-          break;
-        case 1:
-          bytes.erase(at, 1 + random() % 8);
-          break;
-        case 2:
-          bytes.insert(at, std::string(1 + random() % 30, "{[\"9:-,}"[random() % 8]));
-          break;
-        default:
-          bytes.insert(at, bytes.substr(random() % bytes.size(), 1 + random() % 40));
-      }
-      if (bytes.empty()) bytes = "x";
-    }
     Client client(serving.port());
-    client.send(bytes);
+    client.send(damaged(valid[random() % std::size(valid)], random, "{[\"9:-,}"));
     if (random() % 4 == 0) continue;  // leaves at once
     ::shutdown(client.descriptor(), SHUT_WR);
     while (!client.receive().empty()) continue;
@@ -321,12 +285,10 @@ TEST_CASE("requests may follow each other without waiting, on one connection") {
 }
 
 TEST_CASE("a client that does not read its stream is dropped, and others are served") {
-  ServeOptions options = serve_options({"aft-simple"});
+  ServeOptions options = endless_options();
   options.http.idle_seconds = 0.5;
-  options.completion.new_tokens = 1 << 30;
   const Serving serving(options);
-  json request = endless;
-  request["max_tokens"] = 1 << 29;
+  json request = endless();
   request["logprobs"] = 20;
   Client lazy(serving.port());
   lazy.send(request_of(request));
@@ -338,7 +300,7 @@ TEST_CASE("a client that does not read its stream is dropped, and others are ser
 TEST_CASE("draining answers what is under way and refuses what comes") {
   Serving serving(serve_options({"aft-simple"}));
   const int port = serving.port();
-  json request = endless;
+  json request = endless();
   request["max_tokens"] = 3000;
   Client streaming(port);
   streaming.send(request_of(request));
@@ -354,7 +316,7 @@ TEST_CASE("draining answers what is under way and refuses what comes") {
 TEST_CASE("draining does not wait for a request that has not come whole") {
   Serving serving(serve_options({"aft-simple"}));
   Client half(serving.port()), head(serving.port());
-  half.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{");
+  half.send(head_of(1000) + "{");
   head.send("GET /hea");
   CHECK(ask(serving.port(), "GET", "/health").status == 200);
   const auto begin = Clock::now();
@@ -366,14 +328,11 @@ TEST_CASE("draining does not wait for a request that has not come whole") {
 
 TEST_CASE("what does not end in the time of draining, and what stop() meets, ends at once") {
   for (const bool drains : {true, false}) {
-    ServeOptions options = serve_options({"aft-simple"});
+    ServeOptions options = endless_options();
     options.http.drain_seconds = 0.3;
-    options.completion.new_tokens = 1 << 30;
     Serving serving(options);
-    json request = endless;
-    request["max_tokens"] = 1 << 29;
     Client streaming(serving.port());
-    streaming.send(request_of(request));
+    streaming.send(request_of(endless()));
     CHECK(becomes(serving, 1));
     const auto begin = Clock::now();
     drains ? serving.server.drain() : serving.server.stop();

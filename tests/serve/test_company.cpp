@@ -121,10 +121,8 @@ TEST_CASE("a session goes on with the text of one pass; it forks") {
     CAPTURE(model);
     const Serving serving(serve_options({model}));
     const auto write = [&](const std::string& prompt, const json& session) {
-      return post(serving.port(), "/v1/completions",
-                  {{"prompt", prompt}, {"max_tokens", 25}, {"temperature", 0}, {"session", session}})
-          .json()["choices"][0]["text"]
-          .get<std::string>();
+      const json request{{"prompt", prompt}, {"max_tokens", 25}, {"temperature", 0}, {"session", session}};
+      return post(serving.port(), "/v1/completions", request).json()["choices"][0]["text"].get<std::string>();
     };
     const std::string begin = write("the tape", {{"keep", "a"}});
     const std::string next = write(" wire", {{"from", "a"}, {"keep", "b"}});

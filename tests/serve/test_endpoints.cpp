@@ -5,6 +5,7 @@
 #include "run/inputs/input_text.hpp"
 #include "serve/api.hpp"
 #include "serve/served_runs.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan::testing {
 namespace {
@@ -39,7 +40,7 @@ TEST_CASE("the page asks for nothing but this server's paths, and what its scrip
   for (const std::string outside :
        {"http:", "https:", "//cdn", " src=", " href=", "@import", "url(", "import(", "eval("}) {
     CAPTURE(outside);
-    CHECK(page.find(outside) == std::string::npos);
+    CHECK_FALSE(contains(page, outside));
   }
   const size_t script = page.find("<script>");
   REQUIRE(script != std::string::npos);
@@ -58,17 +59,16 @@ TEST_CASE("the page asks for nothing but this server's paths, and what its scrip
 }
 
 TEST_CASE("a completion has the text that generate writes, at once and as a stream") {
-  const json request{{"model", "aft-simple"}, {"prompt", "the tape"}, {"max_tokens", 40}, {"seed", 3}};
+  json request{{"prompt", "the tape"}, {"max_tokens", 40}, {"seed", 3}};
   const std::string expected = generated("aft-simple", "the tape", 40, 3);
-  const json whole = post(shared_port(), "/v1/completions", request).json();
+  const json whole = complete(shared_port(), request).json();
   CHECK(whole["object"] == "text_completion");
   CHECK(whole["choices"][0]["text"] == expected);
   CHECK(whole["choices"][0]["finish_reason"] == "length");
   CHECK(whole["usage"]["completion_tokens"] == 40);
-  json streaming = request;
-  streaming["stream"] = true;
-  streaming["stream_options"] = {{"include_usage", true}};
-  const Streamed pieces = streamed(post(shared_port(), "/v1/completions", streaming));
+  request["stream"] = true;
+  request["stream_options"] = {{"include_usage", true}};
+  const Streamed pieces = streamed(complete(shared_port(), request));
   CHECK(pieces.text == expected);
   CHECK(pieces.end == "length");
   CHECK(pieces.usage == whole["usage"]);
@@ -82,9 +82,7 @@ TEST_CASE("several prompts and samples are numbered, and samples are those of ge
   options.sampling.seed = 5;
   const auto expected = served_runs().run("aft-simple").generate("wire", options);
   const json answer =
-      post(shared_port(), "/v1/completions",
-           {{"model", "aft-simple"}, {"prompt", {"the", "wire"}}, {"n", 3}, {"max_tokens", 12}, {"seed", 5}})
-          .json();
+      complete(shared_port(), {{"prompt", {"the", "wire"}}, {"n", 3}, {"max_tokens", 12}, {"seed", 5}}).json();
   REQUIRE(answer["choices"].size() == 6);
   for (size_t i = 0; i < 3; ++i) {
     CHECK(answer["choices"][3 + i]["index"] == 3 + i);
@@ -96,9 +94,7 @@ TEST_CASE("a text ends before a stop string") {
   const std::string whole = generated("aft-simple", "the", 60, 1);
   const std::string stop = whole.substr(10, 3);
   const json answer =
-      post(shared_port(), "/v1/completions",
-           {{"model", "aft-simple"}, {"prompt", "the"}, {"max_tokens", 60}, {"seed", 1}, {"stop", stop}})
-          .json();
+      complete(shared_port(), {{"prompt", "the"}, {"max_tokens", 60}, {"seed", 1}, {"stop", stop}}).json();
   CHECK(answer["choices"][0]["text"] == whole.substr(0, whole.find(stop)));
   CHECK(answer["choices"][0]["finish_reason"] == "stop");
 }
@@ -106,9 +102,7 @@ TEST_CASE("a text ends before a stop string") {
 TEST_CASE("echo with logprobs scores the prompt as score does") {
   const std::string text = "the tape turns a drum and wire";
   const json answer =
-      post(shared_port(), "/v1/completions",
-           {{"model", "aft-simple"}, {"prompt", text}, {"max_tokens", 0}, {"echo", true}, {"logprobs", 2}})
-          .json();
+      complete(shared_port(), {{"prompt", text}, {"max_tokens", 0}, {"echo", true}, {"logprobs", 2}}).json();
   const json& logprobs = answer["choices"][0]["logprobs"];
   CHECK(answer["choices"][0]["text"] == text);
   REQUIRE(logprobs["tokens"].size() == text.size());
@@ -144,14 +138,9 @@ int misplaced(const json& choice) {
 }
 
 json scored(int port, const std::string& model, const json& prompt, int tokens = 0, int seed = 1) {
-  return post(port, "/v1/completions",
-              {{"model", model},
-               {"prompt", prompt},
-               {"max_tokens", tokens},
-               {"seed", seed},
-               {"echo", true},
-               {"logprobs", 0}})
-      .json()["choices"][0];
+  json request{{"prompt", prompt}, {"max_tokens", tokens}, {"seed", seed}, {"echo", true}, {"logprobs", 0}};
+  request["model"] = model;
+  return post(port, "/v1/completions", request).json()["choices"][0];
 }
 
 }  // namespace
@@ -172,9 +161,8 @@ TEST_CASE("text_offset is where a token begins, after unknown words, blanks and 
 }
 
 TEST_CASE("the prompt's probabilities are the same for each of several texts") {
-  json request{{"model", "aft-simple"}, {"prompt", "the tape"}, {"max_tokens", 3},
-               {"echo", true},          {"logprobs", 2},        {"n", 3}};
-  const json choices = post(shared_port(), "/v1/completions", request).json()["choices"];
+  json request{{"prompt", "the tape"}, {"max_tokens", 3}, {"echo", true}, {"logprobs", 2}, {"n", 3}};
+  const json choices = complete(shared_port(), request).json()["choices"];
   REQUIRE(choices.size() == 3);
   for (const char* const list : {"tokens", "token_logprobs", "top_logprobs", "text_offset"})
     for (size_t i = 1; i < 3; ++i) {
@@ -184,34 +172,28 @@ TEST_CASE("the prompt's probabilities are the same for each of several texts") {
     }
   request["stream"] = true;  // has the same text, in the first event of each
   request["n"] = 1;
-  CHECK(streamed(post(shared_port(), "/v1/completions", request)).text.rfind("the tape", 0) == 0);
+  CHECK(streamed(complete(shared_port(), request)).text.rfind("the tape", 0) == 0);
 }
 
 TEST_CASE("an answer that becomes too large is refused, with what to lower") {
   const std::string prompt(8000, 'a');
-  const json large[] = {{{"prompt", prompt}, {"n", 128}, {"echo", true}, {"logprobs", 20}, {"max_tokens", 0}},
-                        {{"prompt", "a"}, {"n", 128}, {"logprobs", 20}, {"max_tokens", 8192}},
-                        {{"prompt", json::array({prompt, prompt, prompt})},
-                         {"n", 40},
-                         {"echo", true},
-                         {"logprobs", 20},
-                         {"max_tokens", 0}}};
-  for (json request : large) {
-    request["model"] = "aft-simple";
-    const Response refused = post(shared_port(), "/v1/completions", request);
+  const json prompts{prompt, prompt, prompt},
+      large[] = {{{"prompt", prompt}, {"n", 128}, {"echo", true}, {"logprobs", 20}, {"max_tokens", 0}},
+                 {{"prompt", "a"}, {"n", 128}, {"logprobs", 20}, {"max_tokens", 8192}},
+                 {{"prompt", prompts}, {"n", 40}, {"echo", true}, {"logprobs", 20}, {"max_tokens", 0}}};
+  for (const json& request : large) {
+    const Response refused = complete(shared_port(), request);
     CHECK(refused.status == 400);
-    for (const char* const field : {"n, ", "max_tokens", "logprobs", "the prompt"})
-      CHECK(refused.json()["error"]["message"].get<std::string>().find(field) != std::string::npos);
+    check_contains(refused.json()["error"]["message"], {"n, ", "max_tokens", "logprobs", "the prompt"});
   }
-  json stream{{"model", "aft-simple"}, {"prompt", prompt}, {"echo", true}, {"logprobs", 20}, {"stream", true}};
-  const Response refused = post(shared_port(), "/v1/completions", stream);
+  json stream{{"prompt", prompt}, {"echo", true}, {"logprobs", 20}, {"stream", true}};
+  const Response refused = complete(shared_port(), stream);
   CHECK(refused.status == 400);
   CHECK(refused.json()["error"]["param"] == "echo");
   stream["prompt"] = prompt.substr(0, 1000);
-  CHECK(streamed(post(shared_port(), "/v1/completions", stream)).done);
-  stream = {{"model", "aft-simple"}, {"prompt", prompt}, {"n", 128},
-            {"echo", true},          {"stream", true},   {"max_tokens", 1}};
-  CHECK(streamed(post(shared_port(), "/v1/completions", stream)).done);
+  CHECK(streamed(complete(shared_port(), stream)).done);
+  stream = {{"prompt", prompt}, {"n", 128}, {"echo", true}, {"stream", true}, {"max_tokens", 1}};
+  CHECK(streamed(complete(shared_port(), stream)).done);
 }
 
 TEST_CASE("what the client sent wrong is 4xx; any other fault is the server's") {
@@ -240,7 +222,7 @@ TEST_CASE("a model whose results are not finite is the server's fault, not null"
   for (const auto& one : asked) {
     const Response failed = post(serving.port(), one.path, {{"model", one.model}, {"input", {"the tape", "a tape"}}});
     CHECK_MESSAGE(failed.status == 500, one.path, " ", one.model, ": ", failed.body);
-    CHECK(failed.body.find("its training diverged") != std::string::npos);
+    CHECK(contains(failed.body, "its training diverged"));
   }
   for (const json& more :
        {json::object(), json{{"stream", true}}, json{{"echo", true}, {"logprobs", 1}, {"max_tokens", 0}}}) {
@@ -250,15 +232,14 @@ TEST_CASE("a model whose results are not finite is the server's fault, not null"
     const Response failed = post(serving.port(), "/v1/completions", request);
     CHECK(failed.status == 500);
     CHECK(failed.json()["error"]["type"] == "server_error");
-    CHECK(failed.body.find("its training diverged") != std::string::npos);
+    CHECK(contains(failed.body, "its training diverged"));
   }
 }
 
 TEST_CASE("the label of several is the likeliest one") {
   const Serving serving(serve_options({"topics"}));
-  const json answer = post(serving.port(), "/v1/classify",
-                           {{"input", {"fine film", "fine clever film", "sad film", "sad dull film", "film"}}})
-                          .json();
+  const json texts{"fine film", "fine clever film", "sad film", "sad dull film", "film"};
+  const json answer = post(serving.port(), "/v1/classify", {{"input", texts}}).json();
   size_t several = 0;
   for (const json& one : answer["data"]) {
     if (one["labels"].size() > 1) ++several;
@@ -272,14 +253,12 @@ TEST_CASE("the label of several is the likeliest one") {
 
 TEST_CASE("tokens become a text again") {
   const json tokens =
-      post(shared_port(), "/tokenize", {{"model", "aft-simple"}, {"prompt", "a drum"}, {"add_special_tokens", false}})
-          .json();
+      complete(shared_port(), {{"prompt", "a drum"}, {"add_special_tokens", false}}, "/tokenize").json();
   CHECK(tokens["count"] == 6);
-  const json text = post(shared_port(), "/detokenize", {{"model", "aft-simple"}, {"tokens", tokens["tokens"]}}).json();
+  const json text = complete(shared_port(), {{"tokens", tokens["tokens"]}}, "/detokenize").json();
   CHECK(text["prompt"] == "a drum");
-  const json from_ids = post(shared_port(), "/v1/completions",
-                             {{"model", "aft-simple"}, {"prompt", tokens["tokens"]}, {"max_tokens", 5}, {"echo", true}})
-                            .json();
+  const json from_ids =
+      complete(shared_port(), {{"prompt", tokens["tokens"]}, {"max_tokens", 5}, {"echo", true}}).json();
   CHECK(from_ids["choices"][0]["text"].get<std::string>().rfind("a drum", 0) == 0);
 }
 
@@ -290,9 +269,8 @@ TEST_CASE("the tokenizer is shown of a server with one model") {
 }
 
 TEST_CASE("a classifier gives labels, probabilities and reasons") {
-  const json answer = post(shared_port(), "/v1/classify",
-                           {{"model", "spam"}, {"input", {"a fine day", "sad night"}}, {"explain", true}})
-                          .json();
+  const json request{{"model", "spam"}, {"input", {"a fine day", "sad night"}}, {"explain", true}};
+  const json answer = post(shared_port(), "/v1/classify", request).json();
   REQUIRE(answer["data"].size() == 2);
   CHECK(answer["data"][0]["label"] == "good");
   CHECK(answer["data"][1]["label"] == "bad");
@@ -307,11 +285,11 @@ TEST_CASE("a classifier gives labels, probabilities and reasons") {
 
 TEST_CASE("embeddings are those of embed, as numbers and as bytes") {
   const std::vector<float> expected = served_runs().run("aft-simple").embed({"the drum"}).front();
-  json request{{"model", "aft-simple"}, {"input", "the drum"}};
-  const json floats = post(shared_port(), "/v1/embeddings", request).json();
+  json request{{"input", "the drum"}};
+  const json floats = complete(shared_port(), request, "/v1/embeddings").json();
   CHECK(floats["data"][0]["embedding"].get<std::vector<float>>() == expected);
   request["encoding_format"] = "base64";
-  const json coded = post(shared_port(), "/v1/embeddings", request).json();
+  const json coded = complete(shared_port(), request, "/v1/embeddings").json();
   const std::string bytes = from_base64(coded["data"][0]["embedding"].get<std::string>());
   REQUIRE(bytes.size() == expected.size() * sizeof(float));
   CHECK(std::memcmp(bytes.data(), expected.data(), bytes.size()) == 0);

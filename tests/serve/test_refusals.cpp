@@ -2,6 +2,7 @@
 #include "run/inputs/input_text.hpp"
 #include "serve/api.hpp"
 #include "serve/served_runs.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan::testing {
 
@@ -32,10 +33,8 @@ TEST_CASE("what is wrong with a request is said with the field") {
                                                 {{{"logit_bias", {{"999999", 1}}}}, "logit_bias"},
                                                 {{{"logit_bias", {{"1", 101}}}}, "logit_bias"}};
   for (const auto& [fields, param] : wrong) {
-    json request = fields;
-    CAPTURE(request.dump());
-    request["model"] = "aft-simple";
-    const Response response = post(shared_port(), "/v1/completions", request);
+    CAPTURE(fields.dump());
+    const Response response = complete(shared_port(), fields);
     CHECK(response.status == 400);
     CHECK(response.json()["error"]["param"] == param);
     CHECK(response.json()["error"]["type"] == "invalid_request_error");
@@ -45,8 +44,8 @@ TEST_CASE("what is wrong with a request is said with the field") {
     CHECK(ask(shared_port(), "POST", "/v1/completions", body).status == 400);
   }
   CHECK(ask(shared_port(), "POST", "/v1/completions", std::string(5000, '[')).status == 400);
-  CHECK(post(shared_port(), "/v1/completions", {{"prompt", "a"}}).json()["error"]["param"] ==
-        "model");  // there are two
+  const Response without_model = post(shared_port(), "/v1/completions", {{"prompt", "a"}});
+  CHECK(without_model.json()["error"]["param"] == "model");  // there are two
   CHECK(post(shared_port(), "/v1/completions", {{"model", "spam"}, {"prompt", "a"}}).status == 400);
   CHECK(post(shared_port(), "/v1/classify", {{"model", "aft-simple"}, {"input", "a"}}).status == 400);
   const Response several =
@@ -64,8 +63,7 @@ TEST_CASE("unknown paths, methods, models and sessions are refused with their st
   CHECK(post(shared_port(), "/v1/completions", {{"model", "gpt"}, {"prompt", "a"}}).status == 404);
   CHECK(ask(shared_port(), "GET", "/v1/models/gpt").status == 404);
   CHECK(ask(shared_port(), "GET", "/v1/models/aft-simple/x").status == 404);
-  const json from{{"model", "aft-simple"}, {"prompt", "a"}, {"session", {{"from", "x"}}}};
-  CHECK(post(shared_port(), "/v1/completions", from).status == 404);
+  CHECK(complete(shared_port(), {{"prompt", "a"}, {"session", {{"from", "x"}}}}).status == 404);
   CHECK(ask(shared_port(), "POST", "/v1/completions", "{}", "Origin: http://evil\r\n").status == 403);
 }
 
@@ -75,7 +73,7 @@ TEST_CASE("HEAD answers as GET does, without a body, and only POST takes one") {
     Client client(shared_port());
     const Response head = client.ask("HEAD", path);
     CHECK(head.status == 200);
-    CHECK(head.headers.find("Content-Length: 0") == std::string::npos);
+    CHECK_FALSE(contains(head.headers, "Content-Length: 0"));
     CHECK(client.ask("GET", path).status == 200);  // no body is in between
     CHECK(ask(shared_port(), "GET", path, "x").status == 400);
   }
@@ -93,11 +91,11 @@ TEST_CASE("a server is asked by names that were given, and by addresses") {
                                  "gpu7.evil", "evil@localhost", "[evil]", "[", "[]", "a:b", "localhost:evil"}) {
     const Response refused = ask(serving.port(), "GET", "/v1/models", "", "Host: " + host + "\r\n");
     CHECK_MESSAGE(refused.status == 403, host);
-    CHECK(refused.body.find("--host-name") != std::string::npos);
+    CHECK(contains(refused.body, "--host-name"));
   }
   // A page under a name that is made to mean this server is its own for a browser.
-  CHECK(ask(serving.port(), "GET", "/v1/models", "", "Host: evil.example\r\nOrigin: http://evil.example\r\n").status ==
-        403);
+  const std::string same_page = "Host: evil.example\r\nOrigin: http://evil.example\r\n";
+  CHECK(ask(serving.port(), "GET", "/v1/models", "", same_page).status == 403);
 }
 
 TEST_CASE("a name with a character that is none of a name is shown as it was given") {
@@ -105,25 +103,22 @@ TEST_CASE("a name with a character that is none of a name is shown as it was giv
   CHECK(coded.status == 404);
   CHECK(coded.json()["error"]["message"] == "there is no model \"aft\\u0000x\"; there are: aft-simple, spam");
   CHECK(ask(shared_port(), "GET", "/v1/models/%ff").status == 404);
-  json request{{"model", "aft-simple"}, {"prompt", "a"}};
+  json request{{"prompt", "a"}};
   request[std::string("a\0b", 3)] = 1;
-  CHECK(post(shared_port(), "/v1/completions", request)
-            .json()["error"]["message"]
-            .get<std::string>()
-            .find("unknown field") != std::string::npos);
+  CHECK(contains(complete(shared_port(), request).json()["error"]["message"], "unknown field"));
   CHECK(post(shared_port(), "/v1/completions", {{"model", std::string(100000, 'x')}}).body.size() < 500);
 }
 
 TEST_CASE("texts that no prompt could be are not tokenized") {
   const CompletionLimits limits;
   const std::string text(static_cast<size_t>(8 * limits.prompt_tokens) + 1, 'a');
-  CHECK(post(shared_port(), "/tokenize", {{"model", "aft-simple"}, {"prompt", text}}).json()["error"]["param"] ==
-        "prompt");
+  const auto wrong = [](const json& request, const char* path) {
+    return complete(shared_port(), request, path).json()["error"]["param"];
+  };
+  CHECK(wrong({{"prompt", text}}, "/tokenize") == "prompt");
   const std::vector<int> ids(static_cast<size_t>(limits.prompt_tokens + limits.new_tokens) + 1, 1);
-  CHECK(post(shared_port(), "/detokenize", {{"model", "aft-simple"}, {"tokens", ids}}).json()["error"]["param"] ==
-        "tokens");
-  CHECK(post(shared_port(), "/v1/completions", {{"model", "aft-simple"}, {"prompt", ids}}).json()["error"]["param"] ==
-        "prompt");
+  CHECK(wrong({{"tokens", ids}}, "/detokenize") == "tokens");
+  CHECK(wrong({{"prompt", ids}}, "/v1/completions") == "prompt");
 }
 
 TEST_CASE("a path without its slash is unknown, as one with a coded slash or letter is") {
@@ -184,7 +179,7 @@ TEST_CASE("a body that is packed is refused in words") {
   const std::string packed("\x1f\x8b\x08\0\0", 5);
   const Response refused = ask(shared_port(), "POST", "/v1/completions", packed, "Content-Encoding: gzip\r\n");
   CHECK(refused.status == 400);
-  CHECK(refused.body.find("gzip") != std::string::npos);
+  CHECK(contains(refused.body, "gzip"));
 }
 
 TEST_CASE("a run folder may end in a slash") {

@@ -13,7 +13,7 @@
 
 #include "core/autograd/tape.hpp"
 #include "core/base/random.hpp"
-#include "core/machine/parallel.hpp"
+#include "tests/support/threads.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 
@@ -25,18 +25,6 @@ inline Array random_normal(const Shape& shape, uint64_t stream, double stddev = 
   for (real& value : values) value = static_cast<real>(stddev * random.normal());
   return Array(shape, values);
 }
-
-/// Uses `count` threads while it lives.
-class Threads {
- public:
-  explicit Threads(int count) : before_(threads()) { set_threads(count); }
-  ~Threads() { set_threads(before_); }
-  Threads(const Threads&) = delete;
-  Threads& operator=(const Threads&) = delete;
-
- private:
-  int before_;
-};
 
 inline constexpr double tolerance = sizeof(real) == 8 ? 1e-11 : 1e-5;  // of the tensor's largest entry
 

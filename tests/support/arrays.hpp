@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
-#include <vector>
 
 #include "core/array/array.hpp"
 #include "core/base/random.hpp"

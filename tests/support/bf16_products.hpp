@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/array/array.hpp"
-#include "core/products/gemm_backend.hpp"
+#include "tests/support/products.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 
@@ -18,17 +18,11 @@ class Bf16Products {
     if (possible_) set_bf16_backend(Bf16Backend::onednn);
     if (!possible_) MESSAGE("skipped: oneDNN multiplies no bf16 matrices here");
   }
-  ~Bf16Products() {
-    if (possible_) set_bf16_backend(before_);
-  }
-  Bf16Products(const Bf16Products&) = delete;
-  Bf16Products& operator=(const Bf16Products&) = delete;
-
   bool possible() const { return possible_; }
 
  private:
+  KeptProducts kept_;
   bool possible_ = onednn_multiplies_bf16();
-  Bf16Backend before_ = bf16_backend();
 };
 
 inline bool same_bits(const std::vector<Array>& a, const std::vector<Array>& b) {

@@ -1,11 +1,7 @@
 // Comparing tensors.
 #pragma once
 
-#include <doctest/doctest.h>
-
 #include <cmath>
-#include <string>
-#include <vector>
 
 #include "core/autograd/var.hpp"
 #include "core/base/random.hpp"

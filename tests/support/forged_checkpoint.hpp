@@ -5,7 +5,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
@@ -28,6 +31,27 @@ inline void forge_state(const std::filesystem::path& checkpoint, const nlohmann:
   for (const auto& [name, value] : changes.items()) state[name] = value;
   file["xxh3_128"] = hash_hex(json_text(state));
   std::ofstream(path, std::ios::binary) << file.dump();
+}
+
+/// Changes tensors of a file of a checkpoint, whose state then names it.
+inline void change_tensors(const std::filesystem::path& path,
+                           const std::function<void(const std::string& name, std::vector<float>& values)>& change) {
+  std::vector<TensorToWrite> tensors;
+  std::vector<std::vector<float>> values;
+  std::map<std::string, std::string> metadata;
+  {
+    const SafetensorsFile file(path.string());
+    metadata = file.metadata();
+    for (const FileTensor& tensor : file.tensors()) {
+      values.push_back(tensor.to_floats());
+      change(tensor.name, values.back());
+      tensors.push_back({tensor.name, DType::f32, tensor.shape, values.back().data()});
+    }
+  }
+  for (const char* const key : {"xxh3_128", "sparse", "factors"}) metadata.erase(key);
+  std::filesystem::remove(path);
+  write_safetensors(path.string(), tensors, metadata);
+  forge_state(path.parent_path());
 }
 
 }  // namespace capstan

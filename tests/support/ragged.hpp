@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/array/segments.hpp"
-#include "core/base/real.hpp"
 
 namespace capstan {
 

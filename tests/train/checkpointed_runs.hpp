@@ -1,10 +1,17 @@
 // Runs of several checkpoints, for tests of resuming them.
 #pragma once
 
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
+#include <vector>
 
+#include "core/io/file.hpp"
 #include "train/checkpoints/saved_checkpoint.hpp"
 #include "train/support.hpp"
 
@@ -27,6 +34,37 @@ inline std::string comparable_metrics(const std::filesystem::path& folder) {
     all += line + "\n";
   }
   return all;
+}
+
+/// Does work() end in a process that is killed at its file call `kill`, counted from 0?
+inline bool finishes(int64_t kill, const std::function<void()>& work) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    int64_t calls = 0;
+    set_file_hook([&](const char*, const std::string&) {
+      if (calls++ == kill) _exit(9);
+    });
+    work();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  REQUIRE(WIFEXITED(status));
+  REQUIRE((WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 9));
+  return WEXITSTATUS(status) == 0;
+}
+
+/// The checkpoints that are published while work() runs.
+inline std::vector<std::string> published_by(const std::function<void()>& work) {
+  std::vector<std::string> published;
+  set_file_hook([&](const std::string& call, const std::string& path) {
+    const std::string name = std::filesystem::path(path).filename().string();
+    if (call == "rename" && name.rfind("step-", 0) == 0) published.push_back(name);
+  });
+  work();
+  set_file_hook({});
+  return published;
 }
 
 /// All that a checkpoint's tensors hold.

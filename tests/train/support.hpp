@@ -4,18 +4,19 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/autograd/tape.hpp"
 #include "core/base/random.hpp"
+#include "core/io/json.hpp"
 #include "models/model.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/texts.hpp"
@@ -27,12 +28,22 @@ namespace capstan::CAPSTAN_PRECISION::testing {}
 
 namespace capstan::testing {
 
+namespace fs = std::filesystem;
+
 inline std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 inline void write_text(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
+}
+
+/// The lines of a run's metrics.jsonl.
+inline std::vector<nlohmann::json> metrics_in(const std::filesystem::path& folder) {
+  std::vector<nlohmann::json> lines;
+  std::ifstream file(folder / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) lines.push_back(parse_json(line));
+  return lines;
 }
 
 /// As another process would send it; returns when the training has noticed.
@@ -74,13 +85,11 @@ class LookupTask final : public Task {
         const int64_t i = row * length + t;
         if (batch.labels[i] == ignored_target) continue;
         real keep = 1;
-        if (dropout && context.training)
-          keep = random_words({7, 7}, static_cast<uint32_t>(context.examples[row]), static_cast<uint32_t>(t), 0,
-                              static_cast<uint32_t>(context.step))[0] %
-                             2 ==
-                         0
-                     ? real{0}
-                     : real{2};
+        if (dropout && context.training) {
+          const RandomWords words = random_words({7, 7}, static_cast<uint32_t>(context.examples[row]),
+                                                 static_cast<uint32_t>(t), 0, static_cast<uint32_t>(context.step));
+          keep = words[0] % 2 == 0 ? real{0} : real{2};
+        }
         const real prediction = keep * weight_.value()[batch.tokens[i]] + bias_.value()[0];
         const real error = prediction - static_cast<real>(batch.labels[i]);
         sum += static_cast<double>(error) * error;
@@ -108,8 +117,12 @@ class LookupTask final : public Task {
 
 /// Batches that are a pure function of (epoch, index). Rows end in padding of varying length. They are packed
 /// documents of `document` tokens, or one document each (0).
-class DrawnBatches final : public BatchSource {
+class DrawnBatches : public BatchSource {
  public:
+  DrawnBatches() = default;
+  /// Rows of so many tokens of a vocabulary.
+  DrawnBatches(int64_t rows, int64_t length, int64_t vocabulary) : rows(rows), length(length), vocabulary(vocabulary) {}
+
   int64_t rows = 6, length = 5, count = 7, vocabulary = 11, document = 0;
   uint64_t seed = 3;
 
@@ -136,19 +149,17 @@ class DrawnBatches final : public BatchSource {
 };
 
 /// Rows of unequal length, a label a row.
-class LabelledBatches final : public BatchSource {
+class LabelledBatches final : public DrawnBatches {
  public:
-  int64_t examples_per_epoch() const override { return drawn_.examples_per_epoch(); }
-  int64_t batches_per_epoch(int64_t epoch) const override { return drawn_.batches_per_epoch(epoch); }
+  explicit LabelledBatches(const DrawnBatches& drawn) : DrawnBatches(drawn) {}
   Batch batch(int64_t epoch, int64_t index) const override {
-    Batch batch = drawn_.batch(epoch, index);
+    Batch batch = DrawnBatches::batch(epoch, index);
     Ids labels(Shape{batch.tokens.dim(0)});
     for (int64_t row = 0; row < labels.size(); ++row)
       labels.mutable_data()[row] = batch.tokens[row * batch.tokens.dim(1)] % 3;
     batch.labels = labels;
     return batch;
   }
-  DrawnBatches drawn_;
 };
 
 inline TrainConfig quiet_config(int64_t steps = 0) {
@@ -185,6 +196,11 @@ struct Setup {
 struct NewRun : TemporaryFolder, Setup {
   explicit NewRun(int64_t tokens = 11, bool fresh_each_epoch = false)
       : Setup(TemporaryFolder::folder() / "run", tokens, fresh_each_epoch) {}
+};
+
+/// A case that has one.
+struct OneRun {
+  NewRun setup;
 };
 
 }  // namespace capstan::testing

@@ -2,16 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
-#include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
-#include "core/io/json.hpp"
-#include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
-#include "core/products/gemm_backend.hpp"
 #include "nn/params/bf16_weights.hpp"
 #include "nn/params/param_store.hpp"
 #include "tests/models/systems.hpp"
+#include "tests/support/products.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 
@@ -24,24 +21,20 @@ namespace {
 class Emulated {
  public:
   Emulated() { setenv("CAPSTAN_BF16", "emulate", 1); }
-  ~Emulated() {
-    unsetenv("CAPSTAN_BF16");
-    set_bf16_backend(before_);
-  }
+  ~Emulated() { unsetenv("CAPSTAN_BF16"); }
   Emulated(const Emulated&) = delete;
   Emulated& operator=(const Emulated&) = delete;
 
  private:
-  Bf16Backend before_ = bf16_backend();
+  KeptProducts kept_;
 };
 
 /// A language model whose labels are drawn: a rule to learn, with one label in eight another.
-class NoisyBatches final : public BatchSource {
+class NoisyBatches final : public DrawnBatches {
  public:
-  int64_t examples_per_epoch() const override { return drawn_.examples_per_epoch(); }
-  int64_t batches_per_epoch(int64_t epoch) const override { return drawn_.batches_per_epoch(epoch); }
+  explicit NoisyBatches(uint64_t of = 3) : DrawnBatches(6, longest, vocabulary) { seed = of; }
   Batch batch(int64_t epoch, int64_t index) const override {
-    Batch batch = drawn_.batch(epoch, index);
+    Batch batch = DrawnBatches::batch(epoch, index);
     for (int64_t i = 0; i < batch.labels.size(); ++i) {
       const RandomWords words =
           random_words({9, 9}, static_cast<uint32_t>(epoch), static_cast<uint32_t>(index), static_cast<uint32_t>(i), 0);
@@ -50,15 +43,6 @@ class NoisyBatches final : public BatchSource {
     }
     return batch;
   }
-
-  explicit NoisyBatches(uint64_t seed = 3) {
-    drawn_.vocabulary = vocabulary;
-    drawn_.length = longest;
-    drawn_.seed = seed;
-  }
-
- private:
-  DrawnBatches drawn_;
 };
 
 struct Run {
@@ -76,9 +60,8 @@ struct Run {
   }
   TrainResult train_in(const std::filesystem::path& folder, Precision precision, int64_t steps,
                        ScheduleShape shape = ScheduleShape::cosine) const {
-    TrainConfig config = quiet_config();
+    TrainConfig config = quiet_config(steps);
     config.lr = 0.01;
-    config.steps = steps;
     config.schedule.shape = shape;
     config.log_every = 20;
     config.valid_every = 0;
@@ -93,11 +76,8 @@ struct Run {
 /// Training losses of metrics.jsonl.
 std::vector<double> losses_in(const std::filesystem::path& folder) {
   std::vector<double> losses;
-  std::ifstream file(folder / "metrics.jsonl");
-  for (std::string line; std::getline(file, line);) {
-    const nlohmann::json entry = parse_json(line);
+  for (const nlohmann::json& entry : metrics_in(folder))
     if (entry.at("event") == "train") losses.push_back(entry.at("loss").get<double>());
-  }
   return losses;
 }
 
@@ -152,7 +132,7 @@ TEST_CASE("a run in bf16 goes on to the bits of an unbroken one, and its checkpo
 
 TEST_CASE("after the first step a step in bf16 takes no memory from the system") {
   const Emulated emulated;
-  set_threads(1);  // emulation takes its memory inside parallel regions
+  const Threads threads_used(1);  // emulation takes its memory inside parallel regions
   for (const System& system : systems()) {
     INFO(system.name);
     const Run run(system.layer);
@@ -166,7 +146,6 @@ TEST_CASE("after the first step a step in bf16 takes no memory from the system")
     for (int i = 0; i < 3; ++i) step();
     CHECK(pool::stats().misses == misses);
   }
-  set_threads(0);
 }
 
 TEST_CASE("oneDNN and floats train alike" * doctest::skip(!onednn_multiplies_bf16())) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "train/checkpointed_runs.hpp"
 #include "train/checkpoints/checkpoint.hpp"
@@ -11,8 +10,6 @@
 
 using namespace capstan;
 using namespace capstan::testing;
-namespace fs = std::filesystem;
-
 namespace {
 
 struct Damage {
@@ -33,29 +30,22 @@ void take_from_other(const fs::path& checkpoint, const char* file) {
 
 const std::vector<Damage>& damages() {
   static const std::vector<Damage> list = {
-      Damage{"truncated",
-             [](const fs::path& f) {
-               fs::resize_file(f / "model.safetensors", fs::file_size(f / "model.safetensors") - 3);
-             },
-             "model.safetensors"},
-      Damage{"bit flip",
-             [](const fs::path& f) { flip_bit(f / "model.safetensors", fs::file_size(f / "model.safetensors") - 9); },
-             "model.safetensors"},
+      Damage{"truncated", [](const fs::path& f) { fs::resize_file(f / model_name, fs::file_size(f / model_name) - 3); },
+             model_name},
+      Damage{"bit flip", [](const fs::path& f) { flip_bit(f / model_name, fs::file_size(f / model_name) - 9); },
+             model_name},
       Damage{"bit flip in the moments",
-             [](const fs::path& f) {
-               flip_bit(f / "optimizer.safetensors", fs::file_size(f / "optimizer.safetensors") / 2);
-             },
-             "optimizer.safetensors"},
-      Damage{"missing", [](const fs::path& f) { fs::remove(f / "optimizer.safetensors"); }, "optimizer.safetensors"},
+             [](const fs::path& f) { flip_bit(f / optimizer_name, fs::file_size(f / optimizer_name) / 2); },
+             optimizer_name},
+      Damage{"missing", [](const fs::path& f) { fs::remove(f / optimizer_name); }, optimizer_name},
       Damage{"state cut", [](const fs::path& f) { fs::resize_file(f / "state.json", 100); }, "state.json"},
       Damage{"state flipped",
              [](const fs::path& f) { flip_bit(f / "state.json", read_text(f / "state.json").find("\"step\": 8") + 8); },
              "state.json"},
       Damage{"empty", [](const fs::path& f) { fs::resize_file(f / "state.json", 0); }, "state.json"},
       Damage{"folder gone", [](const fs::path& f) { fs::remove_all(f); }, "step-8"},
-      Damage{"weights of another run", [](const fs::path& f) { take_from_other(f, model_name); }, "model.safetensors"},
-      Damage{"moments of another run", [](const fs::path& f) { take_from_other(f, optimizer_name); },
-             "optimizer.safetensors"},
+      Damage{"weights of another run", [](const fs::path& f) { take_from_other(f, model_name); }, model_name},
+      Damage{"moments of another run", [](const fs::path& f) { take_from_other(f, optimizer_name); }, optimizer_name},
       Damage{"a whole checkpoint of another run",
              [](const fs::path& f) {
                for (const char* const name : {model_name, optimizer_name, state_name}) take_from_other(f, name);
@@ -106,8 +96,7 @@ TEST_CASE("a damaged last checkpoint: the run goes back to the newest whole one 
   }
 }
 
-TEST_CASE("files of two checkpoints that were mixed are damage") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "files of two checkpoints that were mixed are damage") {
   make_two_checkpoints(setup);
   const fs::path checkpoints = setup / "run/checkpoints";
   fs::copy_file(checkpoints / "step-4/optimizer.safetensors", checkpoints / "step-8/optimizer.safetensors",
@@ -117,8 +106,7 @@ TEST_CASE("files of two checkpoints that were mixed are damage") {
                  "optimizer.safetensors: the file is not the one that was saved with state.json"));
 }
 
-TEST_CASE("several damaged checkpoints, earlier damage, no whole one") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "several damaged checkpoints, earlier damage, no whole one") {
   TrainConfig config = config_of(12);
   config.keep_last = 3;
   train(setup.inputs, config);
@@ -162,8 +150,7 @@ TEST_CASE("the only checkpoint is damaged: nothing is touched, and the message s
   CHECK(train(setup.inputs, config_of(4)).state.step == 4);
 }
 
-TEST_CASE("a damaged checkpoint of another configuration is left alone") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a damaged checkpoint of another configuration is left alone") {
   make_two_checkpoints(setup);
   flip_bit(setup / "run/checkpoints/step-8/model.safetensors", 290);
   setup.inputs.seed = 2;
@@ -188,8 +175,7 @@ TEST_CASE("by default there is a second checkpoint besides the newest, also when
   }
 }
 
-TEST_CASE("a damaged or lost best checkpoint is an error that names the others, never another model") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a damaged or lost best checkpoint is an error that names the others, never another model") {
   make_two_checkpoints(setup);
   const fs::path run = setup / "run", checkpoints = run / "checkpoints";
   const std::string best = checkpoint_name(checkpoints / "best");
@@ -204,13 +190,12 @@ TEST_CASE("a damaged or lost best checkpoint is an error that names the others, 
 }
 
 TEST_CASE("a damaged metrics.jsonl is copied, and keeps its readable lines up to the checkpoint's step") {
-  const TemporaryFolder folder;
   TrainConfig config = config_of(8);
   config.log_every = 1;
   config.schedule.shape = ScheduleShape::constant;
-  Setup setup(folder / "run");
+  NewRun setup;
   train(setup.inputs, config);
-  const fs::path metrics = folder / "run/metrics.jsonl", log = folder / "run/train.log";
+  const fs::path metrics = setup / "run/metrics.jsonl", log = setup / "run/train.log";
   const auto lines = [&] {
     const std::string text = read_text(metrics);
     return std::count(text.begin(), text.end(), '\n');

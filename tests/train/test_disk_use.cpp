@@ -1,15 +1,11 @@
 // What a run leaves on the disk: no rows that were never touched, nothing before the first step, and what is removed
 // from a run that will not be resumed.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <functional>
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
-#include "core/machine/parallel.hpp"
 #include "core/strings/strings.hpp"
+#include "tests/support/threads.hpp"
 #include "train/checkpointed_runs.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/checkpoints/open_model.hpp"
@@ -17,8 +13,6 @@
 
 using namespace capstan;
 using namespace capstan::testing;
-namespace fs = std::filesystem;
-
 namespace {
 
 constexpr int64_t many_tokens = 400'000;  // of which the data have some hundred
@@ -33,24 +27,6 @@ TrainConfig stalled(int64_t steps, int64_t keep_last = 2) {
   config.lr = 1e-30;
   config.schedule.shape = ScheduleShape::constant;  // it may go on beyond these steps
   return config;
-}
-
-/// Does work() end in a process that is killed at its file call `kill`, counted from 0?
-bool finishes(int kill, const std::function<void()>& work) {
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    int calls = 0;
-    set_file_hook([&](const char*, const std::string&) {
-      if (calls++ == kill) _exit(9);
-    });
-    work();
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  REQUIRE(WIFEXITED(status));
-  return WEXITSTATUS(status) == 0;
 }
 
 std::vector<int64_t> resumable_steps(const fs::path& run) {
@@ -76,7 +52,7 @@ void make_three_checkpoints(const fs::path& folder) {
 
 TEST_CASE("rows of zeros are not in a checkpoint, whatever the number of ranks, and a run goes on to the same bits") {
   const TemporaryFolder folder;
-  set_threads(1);
+  const Threads threads_used(1);
   const auto train_to = [&](const std::string& name, int ranks, int64_t steps) {
     run_ranks(ranks, [&](Communicator& communicator) {
       Setup setup(folder / name, many_tokens, /*fresh_each_epoch=*/true);
@@ -106,21 +82,13 @@ TEST_CASE("rows of zeros are not in a checkpoint, whatever the number of ranks, 
   const std::vector<real> weights = loaded.weights();
   CHECK(std::count(weights.begin(), weights.end(), real{0}) > many_tokens - 1000);
   CHECK(std::count(weights.begin(), weights.end(), real{0}) < many_tokens);
-  set_threads(0);
 }
 
-TEST_CASE("a run saves nothing before its first step") {
-  NewRun setup;
-  std::vector<std::string> saved;
-  set_file_hook([&](const std::string& call, const std::string& path) {
-    const std::string name = fs::path(path).filename().string();
-    if (call == "rename" && name.rfind("step-", 0) == 0) saved.push_back(name);
-  });
+TEST_CASE_FIXTURE(OneRun, "a run saves nothing before its first step") {
   TrainConfig config = config_of(4);
   config.save_every = 2;
-  train(setup.inputs, config);
-  set_file_hook({});
-  CHECK(join(saved) == "step-2, step-3, step-4");  // 3: the best so far
+  // 3: the best so far
+  CHECK(join(published_by([&] { train(setup.inputs, config); })) == "step-2, step-3, step-4");
 }
 
 TEST_CASE("interrupted before its first step, a run saves nothing; a warm start is saved if it is evaluated") {
@@ -189,7 +157,7 @@ TEST_CASE("the best checkpoint keeps the optimizer's state where a newer one is 
 
 TEST_CASE("two checkpoints to go on from, at whichever call a run is killed") {
   const TemporaryFolder folder;
-  set_threads(1);
+  const Threads threads_used(1);
   const auto train_to = [&](const fs::path& run, int64_t steps) {
     Setup setup(run);
     train(setup.inputs, stalled(steps));
@@ -203,7 +171,7 @@ TEST_CASE("two checkpoints to go on from, at whichever call a run is killed") {
     CAPTURE(kills);
     const fs::path run = folder / "run";
     fs::remove_all(run);
-    fs::copy(folder / "made", run, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    fs::copy(folder / "made", run, fs::copy_options::recursive);
     finished = finishes(kills, [&] { train_to(run, 5); });
     CHECK(read_text(open_model(run).path()) == best);
     CHECK(damage_of(run / "checkpoints/best") == "");
@@ -214,7 +182,6 @@ TEST_CASE("two checkpoints to go on from, at whichever call a run is killed") {
     CHECK_FALSE(fs::exists(in_run(run / "checkpoints/best/optimizer.safetensors")));
   }
   CHECK(kills > 20);
-  set_threads(0);
 }
 
 TEST_CASE("who wants to go on from a best checkpoint without the optimizer's state is told where it is") {
@@ -244,7 +211,7 @@ TEST_CASE("what only resuming needs can be removed: killed between any two calls
     CAPTURE(kills);
     const fs::path run = folder / "run";
     fs::remove_all(run);
-    fs::copy(folder / "made", run, fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    fs::copy(folder / "made", run, fs::copy_options::recursive);
     Checkpoints checkpoints(run / "checkpoints");
     finished = finishes(kills, [&] { checkpoints.remove_for_resuming(); });
     CHECK(read_text(open_model(run).path()) == best);
@@ -252,8 +219,7 @@ TEST_CASE("what only resuming needs can be removed: killed between any two calls
     CHECK(damage_of(run / "checkpoints/last") == "");
     if (read_state(in_run(run / "checkpoints/last")).has_optimizer()) {  // it goes on as if nothing had been
       Setup resumed(run);
-      TrainConfig config = config_of(13);
-      CHECK(train(resumed.inputs, config).state.step == 13);
+      CHECK(train(resumed.inputs, config_of(13)).state.step == 13);
       continue;
     }
     checkpoints.recover();

@@ -9,6 +9,7 @@
 #include "core/base/stop.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/ops/ops.hpp"
+#include "tests/support/threads.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 
@@ -77,16 +78,12 @@ TEST_CASE("evaluation: batches at once have 131,072 tokens, and one batch more")
       } else if (batch.examples[0] == 2) {
         last_was_early = !large_done;
       }
-      TaskLoss loss;
-      loss.sum = Var(Array::scalar(1));
-      loss.targets = 1;
-      return loss;
+      return {Var(Array::scalar(1)), 1, 0};
     }
   };
-  set_threads(3);
+  const Threads threads_used(3);
   const LateTask task;
   CHECK(evaluate(task, OneByOne()).targets == 3);
-  set_threads(0);
   CHECK_FALSE(task.last_was_early);
 }
 
@@ -103,10 +100,7 @@ TEST_CASE("evaluation: texts of a batch of more than 131,072 tokens follow each 
     mutable std::vector<int64_t> rows;
     TaskLoss loss(const Batch& batch, const Context&) const override {
       rows.push_back(batch.tokens.dim(0));
-      TaskLoss loss;
-      loss.sum = Var(Array::scalar(1));
-      loss.targets = 1;
-      return loss;
+      return {Var(Array::scalar(1)), 1, 0};
     }
   };
   const CountedTask by_default, one_by_one;
@@ -120,16 +114,12 @@ TEST_CASE("evaluation: another thread may set the number of threads meanwhile") 
   struct Setter final : Task {
     TaskLoss loss(const Batch&, const Context&) const override {
       std::thread([] { set_threads(1); }).join();
-      TaskLoss loss;
-      loss.sum = Var(Array::scalar(1));
-      loss.targets = 1;
-      return loss;
+      return {Var(Array::scalar(1)), 1, 0};
     }
   };
   DrawnBatches batches;
   batches.rows = 3;
   batches.count = 8;
-  set_threads(2);
+  const Threads threads_used(2);
   CHECK(evaluate(Setter(), batches).targets == 8);
-  set_threads(0);
 }

@@ -8,10 +8,8 @@ using namespace capstan;
 using namespace capstan::testing;
 
 TEST_CASE("a table that starts again with each epoch is empty in its first step, and at no other time") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run", 11, /*fresh_each_epoch=*/true);
-  TrainConfig config = quiet_config();
-  config.steps = 21;  // three epochs of 7
+  NewRun setup(11, /*fresh_each_epoch=*/true);
+  TrainConfig config = quiet_config(21);  // three epochs of 7
   config.valid_every = 7;
   const Param& weight = setup.params.find("weight");
   std::vector<uint64_t> empty_at;
@@ -75,8 +73,7 @@ TEST_CASE("a run that ends early in an epoch is told so where it has a table tha
 
   const TemporaryFolder folder;
   Setup setup(folder / "run", 11, true), plain(folder / "plain");
-  TrainConfig short_run = quiet_config();
-  short_run.steps = 8;
+  const TrainConfig short_run = quiet_config(8);
   train(setup.inputs, short_run);
   CHECK(
       contains(read_text(folder / "run" / "train.log"), "fresh_each_epoch: the last epoch has only 1 of its 7 steps"));

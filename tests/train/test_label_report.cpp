@@ -108,18 +108,13 @@ class ExampleTask final : public Task {
   const Example& example_;
 };
 
-class ExampleBatches final : public BatchSource {
+class ExampleBatches final : public testing::DrawnBatches {
  public:
-  explicit ExampleBatches(const Example& example) : example_(example) {
-    drawn_.rows = 6;
-    drawn_.count = 10;
-  }
-  int64_t examples_per_epoch() const override { return drawn_.examples_per_epoch(); }
-  int64_t batches_per_epoch(int64_t epoch) const override { return drawn_.batches_per_epoch(epoch); }
+  explicit ExampleBatches(const Example& example) : example_(example) { count = 10; }
   Batch batch(int64_t epoch, int64_t index) const override {
-    Batch batch = drawn_.batch(epoch, index);
-    batch.labels = Ids(Shape{drawn_.rows, example_.labels});
-    for (int64_t row = 0; row < drawn_.rows; ++row)
+    Batch batch = DrawnBatches::batch(epoch, index);
+    batch.labels = Ids(Shape{rows, example_.labels});
+    for (int64_t row = 0; row < rows; ++row)
       std::copy_n(example_.truth[static_cast<size_t>(batch.examples[row])].begin(), example_.labels,
                   batch.labels.mutable_data() + row * example_.labels);
     return batch;
@@ -127,7 +122,6 @@ class ExampleBatches final : public BatchSource {
 
  private:
   const Example& example_;
-  testing::DrawnBatches drawn_;
 };
 
 TEST_CASE("label report: every rank gets the decisions of all") {

@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "core/machine/parallel.hpp"
 #include "data/batches/batcher.hpp"
 #include "tests/models/systems.hpp"
+#include "tests/support/threads.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 
@@ -13,15 +13,6 @@ using namespace capstan;
 using namespace capstan::testing;
 
 namespace {
-
-/// threads() while it lives.
-class ThreadCount {
- public:
-  explicit ThreadCount(int count) { set_threads(count); }
-  ~ThreadCount() { set_threads(0); }
-  ThreadCount(const ThreadCount&) = delete;
-  ThreadCount& operator=(const ThreadCount&) = delete;
-};
 
 const std::vector<int> thread_counts{1, 2, 3, 5};
 
@@ -83,7 +74,7 @@ TEST_CASE("lanes are added along a binary tree over their indices") {
       level = std::move(next);
     }
     for (const int count : thread_counts) {
-      const ThreadCount threads_used(count);
+      const Threads threads_used(count);
       Lanes together(setup.task, setup.params);
       PassOptions options;
       options.lanes = lanes;
@@ -111,8 +102,7 @@ TEST_CASE("a batch of one lane: with gradients that are 0 before, the same bits 
   CHECK(taken(setup.params) == expected);
 }
 
-TEST_CASE("the first lane that fails is the one reported, and the next batch is not affected") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "the first lane that fails is the one reported, and the next batch is not affected") {
   setup.data.rows = 12;
   const Batch batch = setup.data.batch(0, 0);
   PassOptions options;
@@ -122,7 +112,7 @@ TEST_CASE("the first lane that fails is the one reported, and the next batch is 
   lanes.add_gradients(batch, options, expected);
   const std::vector<real> grads = taken(setup.params);
   for (const int count : thread_counts) {
-    const ThreadCount threads_used(count);
+    const Threads threads_used(count);
     setup.task.before_loss = [](const Context& context) {
       const int32_t example = context.examples[0];
       if (example == 4 || example == 8) throw std::domain_error("example " + std::to_string(example));
@@ -147,7 +137,7 @@ struct Outcome {
 /// Three steps, of two batches each, and an evaluation.
 template <class Model>
 Outcome trained(const Built<Model>& model, BatchSource& data, int threads_used, const TrainConfig& more) {
-  const ThreadCount count(threads_used);
+  const Threads count(threads_used);
   const TemporaryFolder folder;
   TrainConfig config = more;
   config.steps = 3;
@@ -178,10 +168,7 @@ TEST_CASE("training gives the same bits on any number of threads: every system a
   for (const System& system : systems()) {
     for (const bool recompute : {false, true}) {
       INFO(system.name, recompute ? ", recompute" : "");
-      DrawnBatches data;
-      data.rows = 9;
-      data.length = longest;
-      data.vocabulary = vocabulary;
+      DrawnBatches data(9, longest, vocabulary);
       const auto make = [&] {
         auto config = model_config<LanguageModelConfig>(system);
         config.dropout = 0.2;
@@ -198,10 +185,7 @@ TEST_CASE("training gives the same bits on any number of threads: every system a
 TEST_CASE("training gives the same bits on any number of threads: a classifier with tables of n-grams") {
   for (const char* const name : {"aft-simple", "fastformer"}) {
     INFO(name);
-    LabelledBatches data;
-    data.drawn_.rows = 9;
-    data.drawn_.length = longest;
-    data.drawn_.vocabulary = vocabulary;
+    LabelledBatches data(DrawnBatches(9, longest, vocabulary));
     const auto make = [&] { return classifier_with_ngrams(name); };
     check_same_bits(make, data, quiet_config());
   }
@@ -230,7 +214,7 @@ TEST_CASE(
       double loss = 0;
       for (const int count : thread_counts) {
         INFO(count, " threads");
-        const ThreadCount threads_used(count);
+        const Threads threads_used(count);
         Lanes lanes(*model.model, *model.store);
         StepSums sums;
         lanes.add_gradients(batch, {}, sums);

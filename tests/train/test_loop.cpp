@@ -6,16 +6,13 @@
 
 #include <atomic>
 #include <csignal>
-#include <nlohmann/json.hpp>
 
 #include "core/autograd/tape.hpp"
 #include "core/base/error.hpp"
-#include "core/io/json.hpp"
-#include "core/machine/parallel.hpp"
 #include "core/machine/pool.hpp"
 #include "data/batches/batcher.hpp"
+#include "tests/support/threads.hpp"
 #include "train/checkpoints/checkpoint.hpp"
-#include "train/checkpoints/open_model.hpp"
 #include "train/evaluation/evaluate.hpp"
 #include "train/support.hpp"
 
@@ -23,13 +20,6 @@ using namespace capstan;
 using namespace capstan::testing;
 
 namespace {
-
-std::vector<nlohmann::json> metrics_in(const std::filesystem::path& folder) {
-  std::vector<nlohmann::json> lines;
-  std::ifstream file(folder / "metrics.jsonl");
-  for (std::string line; std::getline(file, line);) lines.push_back(parse_json(line));
-  return lines;
-}
 
 double worst_difference(const std::vector<real>& a, const std::vector<real>& b) {
   double worst = 0;
@@ -40,14 +30,12 @@ double worst_difference(const std::vector<real>& a, const std::vector<real>& b) 
 /// Weights after `steps` steps of plain gradient descent, which shows errors of scale that AdamW would hide.
 std::vector<real> train_weights(int64_t rows, int64_t count, int64_t accumulate, int64_t micro_batch_tokens,
                                 int64_t steps) {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");
+  NewRun setup;
   setup.data.rows = rows;
   setup.data.count = count;
-  TrainConfig config = quiet_config();
+  TrainConfig config = quiet_config(steps);
   config.optimizer = SgdConfig{};
   config.schedule.shape = ScheduleShape::constant;
-  config.steps = steps;
   config.accumulate = accumulate;
   config.micro_batch_tokens = micro_batch_tokens;
   train(setup.inputs, config);
@@ -56,8 +44,7 @@ std::vector<real> train_weights(int64_t rows, int64_t count, int64_t accumulate,
 
 }  // namespace
 
-TEST_CASE("training learns, and says why it ended") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "training learns, and says why it ended") {
   setup.task.dropout = false;
   TrainConfig config = quiet_config(200);
   const double before = evaluate(setup.task, setup.held_out).loss();
@@ -65,10 +52,9 @@ TEST_CASE("training learns, and says why it ended") {
   CHECK_FALSE(result.interrupted);
   CHECK(result.reason == "all 200 steps are done");
   CHECK(evaluate(setup.task, setup.held_out).loss() < 0.1 * before);
-  CHECK(contains(read_text(setup / "run/train.log"), "finished at step 200: all 200 steps are done"));
-  CHECK(contains(read_text(setup / "run/train.log"), "new best"));
-  CHECK(contains(read_text(setup / "run/train.log"), "schedule: cosine from learning rate 0.05\n"));
-  CHECK(contains(read_text(setup / "run/train.log"), "schedule: end reached"));
+  check_contains(read_text(setup / "run/train.log"),
+                 {"finished at step 200: all 200 steps are done", "new best",
+                  "schedule: cosine from learning rate 0.05\n", "schedule: end reached"});
 }
 
 TEST_CASE("accumulated batches are one big batch; micro-batches change nothing") {
@@ -82,9 +68,7 @@ TEST_CASE("accumulated batches are one big batch; micro-batches change nothing")
 }
 
 TEST_CASE("a step never crosses the end of an epoch") {
-  const TemporaryFolder folder;
-  Setup setup(folder / "run");  // 7 batches per epoch
-  std::vector<std::pair<uint64_t, int32_t>> seen;
+  NewRun setup;  // 7 batches per epoch
   TrainConfig config = quiet_config();
   config.epochs = 2;
   config.accumulate = 3;
@@ -109,8 +93,7 @@ TEST_CASE("rows are split evenly and completely") {
   }
 }
 
-TEST_CASE("early stopping counts evaluations without a new best") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "early stopping counts evaluations without a new best") {
   TrainConfig config = quiet_config(1000);
   config.valid_every = 1;
   config.patience = 3;
@@ -131,8 +114,7 @@ TEST_CASE("early stopping counts evaluations without a new best") {
   CHECK(train(setup.inputs, config).state.step == 6);
 }
 
-TEST_CASE("early stopping counts from the last new best") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "early stopping counts from the last new best") {
   setup.task.dropout = false;
   std::atomic<int64_t> batches{0};  // two of an evaluation
   setup.task.damage = [&](const Context& context) {
@@ -182,8 +164,7 @@ TEST_CASE("the best checkpoint is that of the best loss or of the best accuracy,
   }
 }
 
-TEST_CASE("metrics hold what was trained on") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "metrics hold what was trained on") {
   TrainConfig config = quiet_config(7);
   train(setup.inputs, config);
   std::vector<std::string> events;
@@ -195,9 +176,8 @@ TEST_CASE("metrics hold what was trained on") {
 
 TEST_CASE("the steps after the last logged one are recorded, too, and a resumed run logs them once") {
   const TemporaryFolder folder;
-  TrainConfig config = quiet_config();
+  TrainConfig config = quiet_config(8);
   config.schedule.shape = ScheduleShape::constant;
-  config.steps = 8;
   config.log_every = 5;
   Setup whole(folder / "whole");
   train(whole.inputs, config);
@@ -275,15 +255,14 @@ TEST_CASE("a step that goes on after a signal is undone, and the run has the wei
       const auto of = [&](const Setup& run) {
         return read_text(in_run(run.inputs.folder / "checkpoints/last") / file);
       };
-      const bool same = of(broken) == of(whole);
-      CHECK_MESSAGE(same, file);
+      CHECK_MESSAGE((of(broken) == of(whole)), file);
     }
   }
 }
 
 TEST_CASE("a second SIGINT ends the process at once, and what was saved is whole") {
   const TemporaryFolder folder;
-  set_threads(1);  // the child inherits no other threads
+  const Threads threads_used(1);  // the child inherits no other threads
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -299,7 +278,6 @@ TEST_CASE("a second SIGINT ends the process at once, and what was saved is whole
     train(setup.inputs, config);
     _exit(4);
   }
-  set_threads(0);
   int status = 0;
   waitpid(child, &status, 0);
   CHECK(WIFSIGNALED(status));
@@ -307,8 +285,7 @@ TEST_CASE("a second SIGINT ends the process at once, and what was saved is whole
   CHECK(Checkpoints(folder / "run/checkpoints").last() == folder / "run/checkpoints/step-6");
 }
 
-TEST_CASE("a time limit ends the run") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a time limit ends the run") {
   TrainConfig config = quiet_config();
   config.schedule.shape = ScheduleShape::constant;
   config.max_minutes = 1e-3;
@@ -318,8 +295,7 @@ TEST_CASE("a time limit ends the run") {
   CHECK(train(setup.inputs, config).state.step == result.state.step);
 }
 
-TEST_CASE("a run folder belongs to one process") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a run folder belongs to one process") {
   std::filesystem::create_directories(setup / "run");
   const int lock = ::open((setup / "run/.lock").c_str(), O_RDWR | O_CREAT, 0666);
   REQUIRE(::flock(lock, LOCK_EX) == 0);
@@ -329,8 +305,7 @@ TEST_CASE("a run folder belongs to one process") {
   CHECK(train(setup.inputs, config).state.step == 2);
 }
 
-TEST_CASE("no data, or no validation data for early stopping, is refused") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "no data, or no validation data for early stopping, is refused") {
   TrainConfig config = quiet_config(2);
   setup.data.count = 0;
   CHECK(contains(message_of([&] { train(setup.inputs, config); }), "does not fill a single batch"));
@@ -342,7 +317,7 @@ TEST_CASE("no data, or no validation data for early stopping, is refused") {
 }
 
 TEST_CASE("after the first steps and the first evaluation the pool misses nothing, in later evaluations neither") {
-  set_threads(1);  // how many blocks of a size two lanes hold at a time depends on when they meet
+  const Threads threads_used(1);  // how many blocks of a size two lanes hold at a time depends on when they meet
   NewRun setup;
   TrainConfig config = quiet_config(410);
   config.valid_every = 10;
@@ -352,7 +327,6 @@ TEST_CASE("after the first steps and the first evaluation the pool misses nothin
     if (context.training) misses.push_back(pool::stats().misses);
   };
   train(setup.inputs, config);
-  set_threads(0);
   // A miss per evaluation would be 39 more. Batches that are prepared in advance may take some, if that thread was late
   // at first.
   CHECK(misses.back() < misses.at(10) + 39);

@@ -7,8 +7,9 @@
 #include "core/array/array_xt.hpp"
 #include "core/base/random.hpp"
 #include "core/io/safetensors.hpp"
-#include "core/machine/parallel.hpp"
+#include "tests/support/arrays.hpp"
 #include "tests/support/bf16_products.hpp"
+#include "tests/support/threads.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/optimizers/optimizer.hpp"
 #include "train/support.hpp"
@@ -19,12 +20,7 @@ namespace {
 
 using Rows = std::vector<std::vector<double>>;
 
-Array draw(const Shape& shape, uint64_t seed, double scale = 1) {
-  RandomStream random({seed, 3});
-  Array array(shape);
-  for (int64_t i = 0; i < array.size(); ++i) array.mutable_data()[i] = static_cast<real>(scale * random.normal());
-  return array;
-}
+Array draw(const Shape& shape, uint64_t seed, double scale = 1) { return random_array(shape, seed, scale); }
 
 /// The rows [first, first + count) of a matrix.
 Rows rows_of(const real* data, int64_t first, int64_t count, int64_t columns) {
@@ -306,7 +302,7 @@ TEST_CASE("Muon: what is not a matrix is updated by AdamW, and keeps its state a
 TEST_CASE("Muon does not depend on the number of threads") {
   std::vector<real> values[2];
   for (const int count : {1, 2}) {
-    set_threads(count);
+    const Threads threads_used(count);
     ParamStore store;
     for (int64_t i = 0; i < 5; ++i)
       store.add("w" + std::to_string(i), draw(Shape{100 + 10 * i, 130}, static_cast<uint64_t>(i)), {});
@@ -319,7 +315,6 @@ TEST_CASE("Muon does not depend on the number of threads") {
     }
     values[count - 1].assign(store.values(), store.values() + store.flat_size());
   }
-  set_threads(0);
   CHECK(values[0] == values[1]);
 }
 

@@ -38,15 +38,13 @@ TEST_CASE("the advice on grad_clip is to lower it, or to set it where it is off"
   }
 }
 
-TEST_CASE("a gradient that is not finite is noticed as well") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a gradient that is not finite is noticed as well") {
   setup.params.values()[0] = real{INFINITY};
   TrainConfig config = quiet_config(4);
   CHECK(contains(message_of([&] { train(setup.inputs, config); }), "not finite"));
 }
 
-TEST_CASE("the first validation whose loss is not finite is warned of") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "the first validation whose loss is not finite is warned of") {
   TrainConfig config = quiet_config(6);
   config.valid_every = 2;
   setup.task.damage = [](const Context& context) { return context.training ? 1.0 : NAN; };

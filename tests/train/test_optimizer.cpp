@@ -8,7 +8,8 @@
 
 #include "core/base/random.hpp"
 #include "core/kernels/optimizer.hpp"
-#include "core/machine/parallel.hpp"
+#include "tests/support/arrays.hpp"
+#include "tests/support/threads.hpp"
 
 using namespace capstan;
 
@@ -16,14 +17,8 @@ namespace {
 
 /// A store of a decayed and an undecayed parameter with random values.
 void fill_store(ParamStore& store, int64_t decayed, int64_t plain) {
-  RandomStream random({5, 6});
-  const auto draw = [&](int64_t size) {
-    std::vector<real> values;
-    for (int64_t i = 0; i < size; ++i) values.push_back(static_cast<real>(random.normal()));
-    return Array(Shape{size}, values);
-  };
-  store.add("decayed", draw(decayed), {});
-  store.add("plain", draw(plain), {false});
+  store.add("decayed", random_array({decayed}, 1, 1), {});
+  store.add("plain", random_array({plain}, 2, 1), {false});
   store.finalize();
 }
 
@@ -117,23 +112,19 @@ constexpr int64_t table_rows = 300, table_width = 19;
 /// A vector and a table, updated by rows or as a whole.
 void fill_with_table(ParamStore& store, bool by_rows) {
   store.add("vector", Array(Shape{33}, real{0.5F}), {});
-  Array table(Shape{table_rows, table_width});
-  RandomStream random({5, 7});
-  for (int64_t i = 0; i < table.size(); ++i) table.mutable_data()[i] = static_cast<real>(random.normal());
-  store.add("table", table, {true, by_rows});
+  store.add("table", random_array({table_rows, table_width}, 3, 1), {true, by_rows});
   store.finalize();
 }
 
 /// Gradients for the vector and some rows of the table, which ascend.
 void add_gradients(ParamStore& store, const std::vector<int64_t>& rows, uint64_t seed) {
-  RandomStream random({seed, 1});
   for (const Param& param : store.params()) {
     if (param.name == "vector") {
-      for (int64_t i = 0; i < 33; ++i) store.grads()[param.offset + i] += static_cast<real>(random.normal());
+      const Array grads = random_array({33}, seed, 1);
+      for (int64_t i = 0; i < 33; ++i) store.grads()[param.offset + i] += grads[i];
       continue;
     }
-    Array values(Shape{static_cast<int64_t>(rows.size()), table_width});
-    for (int64_t i = 0; i < values.size(); ++i) values.mutable_data()[i] = static_cast<real>(random.normal());
+    const Array values = random_array({static_cast<int64_t>(rows.size()), table_width}, seed, 1);
     if (param.table >= 0) {
       store.row_grads(param).add(RowGrads(rows, values));
       continue;
@@ -197,7 +188,7 @@ TEST_CASE("norm and updates do not depend on the number of threads") {
   std::vector<real> values[2];
   double norms[2];
   for (const int count : {1, 2}) {
-    set_threads(count);
+    const Threads threads_used(count);
     ParamStore store;
     fill_store(store, 100003, 70001);
     RandomStream random({1, 1});
@@ -207,7 +198,6 @@ TEST_CASE("norm and updates do not depend on the number of threads") {
     optimizer.step(store, 1, 0.01);
     values[count - 1].assign(store.values(), store.values() + store.flat_size());
   }
-  set_threads(0);
   CHECK(norms[0] == norms[1]);
   CHECK(values[0] == values[1]);
 }

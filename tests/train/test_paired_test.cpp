@@ -3,9 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <utility>
 
-#include "core/machine/parallel.hpp"
+#include "tests/support/threads.hpp"
 #include "train/evaluation/paired_test.hpp"
 
 namespace capstan {
@@ -38,14 +37,13 @@ std::vector<double> differences() {
 }
 
 PairedDifference bootstrap_on(int number_of_threads) {
-  set_threads(number_of_threads);
+  const Threads threads_used(number_of_threads);
   const std::vector<double> values = differences();
   const PairedDifference result = paired_bootstrap(100, [&](const std::vector<int64_t>& drawn) {
     double sum = 0;
     for (const int64_t i : drawn) sum += values[static_cast<size_t>(i)];
     return sum / static_cast<double>(drawn.size());
   });
-  set_threads(0);
   return result;
 }
 

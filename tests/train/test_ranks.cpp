@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "core/base/error.hpp"
-#include "core/machine/parallel.hpp"
 #include "tests/models/systems.hpp"
+#include "tests/support/threads.hpp"
 #include "train/checkpointed_runs.hpp"
 #include "train/rank_threads.hpp"
 #include "train/steps/lanes.hpp"
@@ -27,11 +27,16 @@ Left left_in(const std::filesystem::path& folder) {
   return {read_text(last / "model.safetensors"), read_text(last / "optimizer.safetensors"), comparable_metrics(folder)};
 }
 
+void check_same_tensors(const Left& a, const Left& b) {
+  CHECK((a.model == b.model));
+  CHECK((a.optimizer == b.optimizer));
+}
+
 /// Trains in every rank a model of its own, on `threads` threads each.
 template <class Make>
 void train_in(const std::filesystem::path& folder, int ranks, int threads, const Make& make, const BatchSource& data,
               const BatchSource& held_out, const TrainConfig& config) {
-  set_threads(threads);
+  const Threads threads_used(threads);
   const auto body = [&](Communicator& communicator) {
     const auto model = make();
     RunInputs inputs{*model.model, *model.store, data, &held_out, folder, {{"model", "m"}}, 1};
@@ -39,7 +44,6 @@ void train_in(const std::filesystem::path& folder, int ranks, int threads, const
     train(inputs, config);
   };
   run_ranks(ranks, body);
-  set_threads(0);
 }
 
 struct Size {
@@ -61,9 +65,7 @@ void check_same_files(const std::vector<Size>& sizes, const Make& make, const Ba
       CHECK(left.model.size() > 500);
       continue;
     }
-    const bool same_model = left.model == first->model, same_optimizer = left.optimizer == first->optimizer;
-    CHECK(same_model);
-    CHECK(same_optimizer);
+    check_same_tensors(left, *first);
     CHECK(left.metrics == first->metrics);
   }
 }
@@ -76,13 +78,9 @@ TrainConfig short_config() {
   return config;
 }
 
-DrawnBatches drawn(int64_t rows) {
-  DrawnBatches data;
-  data.rows = rows;
-  data.length = longest;
-  data.vocabulary = vocabulary;
-  return data;
-}
+LanguageModelConfig first_config() { return model_config<LanguageModelConfig>(systems().front()); }
+
+DrawnBatches drawn(int64_t rows) { return {rows, longest, vocabulary}; }
 
 }  // namespace
 
@@ -104,9 +102,8 @@ TEST_CASE(
 
 TEST_CASE("ranks and threads do not change the bits: recompute, micro-batches, accumulation, every optimizer") {
   const DrawnBatches data = drawn(11), held_out = drawn(5);
-  const std::vector<System> all = systems();
-  const auto make = [&] {
-    auto config = model_config<LanguageModelConfig>(all.front());
+  const auto make = [] {
+    auto config = first_config();
     config.dropout = 0.2;
     config.recompute = true;
     return finalized(language_model(config));
@@ -123,9 +120,7 @@ TEST_CASE("ranks and threads do not change the bits: recompute, micro-batches, a
 }
 
 TEST_CASE("ranks and threads do not change the bits: classifiers with tables of n-grams, texts of unequal length") {
-  LabelledBatches data, held_out;
-  data.drawn_ = drawn(9);
-  held_out.drawn_ = drawn(4);
+  const LabelledBatches data(drawn(9)), held_out(drawn(4));
   for (const char* const name : {"aft-simple", "fastformer"}) {
     INFO(name);
     const auto make = [&] { return classifier_with_ngrams(name); };
@@ -135,9 +130,8 @@ TEST_CASE("ranks and threads do not change the bits: classifiers with tables of 
 
 TEST_CASE("ranks and threads do not change the bits: n-grams in the embedding, emptied at every epoch; bf16") {
   const DrawnBatches data = drawn(9), held_out = drawn(4);
-  const std::vector<System> all = systems();
-  const auto make = [&] {
-    auto config = model_config<LanguageModelConfig>(all.front());
+  const auto make = [] {
+    auto config = first_config();
     config.ngram_embedding.orders = {2, 3};
     config.ngram_embedding.buckets = 40;
     config.ngram_embedding.dropout = 0.1;
@@ -156,8 +150,7 @@ TEST_CASE("ranks and threads do not change the bits: n-grams in the embedding, e
 
 TEST_CASE("a run goes on with other numbers of ranks and threads") {
   const DrawnBatches data = drawn(9), held_out = drawn(5);
-  const std::vector<System> all = systems();
-  const auto make = [&] { return finalized(language_model(model_config<LanguageModelConfig>(all.front()))); };
+  const auto make = [] { return finalized(language_model(first_config())); };
   for (const OptimizerConfig& optimizer : {OptimizerConfig{AdamWConfig{}}, OptimizerConfig{MuonConfig{}}}) {
     const TemporaryFolder folder;
     TrainConfig config = short_config();
@@ -171,16 +164,13 @@ TEST_CASE("a run goes on with other numbers of ranks and threads") {
       train_in(folder / "parts", size.ranks, size.threads, make, data, held_out, config);
     }
     const Left whole = left_in(folder / "whole"), parts = left_in(folder / "parts");
-    const bool same_model = whole.model == parts.model, same_optimizer = whole.optimizer == parts.optimizer;
-    CHECK(same_model);
-    CHECK(same_optimizer);
+    check_same_tensors(parts, whole);
   }
 }
 
 TEST_CASE("more ranks than lanes are refused; batches of fewer lanes than ranks are not") {
   const DrawnBatches data = drawn(2), held_out = drawn(3);
-  const std::vector<System> all = systems();
-  const auto make = [&] { return finalized(language_model(model_config<LanguageModelConfig>(all.front()))); };
+  const auto make = [] { return finalized(language_model(first_config())); };
   TrainConfig config = short_config();
   config.steps = 2;
   config.lanes = 1;
@@ -238,19 +228,15 @@ TEST_CASE(
     train_two(name, slow_rank);
     CHECK(watch.seconds() < 5);
     train_two(name, -1);
-    const bool same_model = left_in(folder / name).model == left_in(folder / "whole").model,
-               same_optimizer = left_in(folder / name).optimizer == left_in(folder / "whole").optimizer;
-    CHECK(same_model);
-    CHECK(same_optimizer);
+    check_same_tensors(left_in(folder / name), left_in(folder / "whole"));
   }
   std::signal(SIGTERM, SIG_DFL);  // sessions of threads do not end in the order that their handlers need
 }
 
 TEST_CASE("a rank sends at most 2 P (R - 1) / R numbers in a step, and what is left of the tree") {
   const DrawnBatches data = drawn(16), held_out = drawn(4);
-  const std::vector<System> all = systems();
-  const auto make = [&] {
-    auto config = model_config<LanguageModelConfig>(all.front());
+  const auto make = [] {
+    auto config = first_config();
     config.width = 64;
     return finalized(language_model(config));
   };

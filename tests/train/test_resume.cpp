@@ -5,7 +5,6 @@
 #include <atomic>
 #include <csignal>
 
-#include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/machine/parallel.hpp"
 #include "train/checkpointed_runs.hpp"
@@ -14,8 +13,6 @@
 
 using namespace capstan;
 using namespace capstan::testing;
-namespace fs = std::filesystem;
-
 TEST_CASE("a run broken anywhere ends with the weights, files and metrics of an unbroken one") {
   const TemporaryFolder folder;
   bool fresh = false;
@@ -69,8 +66,7 @@ TEST_CASE("a signal during evaluation: the evaluation is made up for, patience c
   }
 }
 
-TEST_CASE("a finished run goes on when its limit is raised") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a finished run goes on when its limit is raised") {
   TrainConfig config = config_of(6);
   config.schedule.shape = ScheduleShape::constant;
   train(setup.inputs, config);
@@ -83,23 +79,14 @@ TEST_CASE("a finished run goes on when its limit is raised") {
   CHECK(setup.weights() == unbroken.weights());
 }
 
-TEST_CASE("a run that goes on does not write the checkpoint again that it goes on from") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a run that goes on does not write the checkpoint again that it goes on from") {
   TrainConfig config = config_of(4);  // a multiple of save_every
   train(setup.inputs, config);
   config.steps = 6;
-  std::vector<std::string> published;
-  set_file_hook([&](const std::string& call, const std::string& path) {
-    const std::string name = fs::path(path).filename().string();
-    if (call == "rename" && name.rfind("step-", 0) == 0) published.push_back(name);
-  });
-  train(setup.inputs, config);
-  set_file_hook({});
-  CHECK(published == std::vector<std::string>{"step-6"});
+  CHECK(published_by([&] { train(setup.inputs, config); }) == std::vector<std::string>{"step-6"});
 }
 
-TEST_CASE("a run that goes on with other kernels says so once, and its checkpoints name them") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "a run that goes on with other kernels says so once, and its checkpoints name them") {
   TrainConfig config = config_of(4);
   train(setup.inputs, config);
   const auto last = [&] { return setup / "run/checkpoints/last"; };
@@ -107,12 +94,7 @@ TEST_CASE("a run that goes on with other kernels says so once, and its checkpoin
   const std::string here = elsewhere.machine.at("SIMD");
   elsewhere.machine["SIMD"] = "abacus";
   write_text(last() / "state.json", to_json(elsewhere));
-  const auto lines = [&] {
-    const std::string log = read_text(setup / "run/train.log"), said = "SIMD was abacus, is now " + here;
-    size_t count = 0;
-    for (size_t at = log.find(said); at != std::string::npos; at = log.find(said, at + 1)) ++count;
-    return count;
-  };
+  const auto lines = [&] { return count_of(read_text(setup / "run/train.log"), "SIMD was abacus, is now " + here); };
   for (const int64_t steps : {6, 8}) {
     config.steps = steps;
     train(setup.inputs, config);
@@ -121,8 +103,7 @@ TEST_CASE("a run that goes on with other kernels says so once, and its checkpoin
   }
 }
 
-TEST_CASE("what must not change within a run is named") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "what must not change within a run is named") {
   train(setup.inputs, config_of(4));
   struct Case {
     std::function<void(RunInputs&, TrainConfig&)> change;
@@ -154,8 +135,7 @@ TEST_CASE("what must not change within a run is named") {
                  "tensor weight is (11), this configuration needs (12)"));
 }
 
-TEST_CASE("an identity that an earlier version saved is brought up to date before it is compared") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "an identity that an earlier version saved is brought up to date before it is compared") {
   setup.inputs.identity = {{"model", "width: 4"}};
   TrainConfig config = config_of(4);
   train(setup.inputs, config);
@@ -190,21 +170,20 @@ TEST_CASE("a run in a folder whose name is not UTF-8 saves and resumes") {
 }
 
 TEST_CASE("a run that goes on from an earlier step keeps a copy of the later lines, and is no damage") {
-  const TemporaryFolder folder;
   TrainConfig config = config_of(8);
   config.log_every = 1;
   config.keep_last = 5;
-  Setup setup(folder / "run");
+  NewRun setup;
   train(setup.inputs, config);
-  const fs::path metrics = folder / "run/metrics.jsonl", log = folder / "run/train.log";
+  const fs::path run = setup / "run", metrics = run / "metrics.jsonl", log = run / "train.log";
   const std::string all = read_text(metrics);
   config.steps = 5;
-  setup.inputs.resume_from = folder / "run/checkpoints/step-4";
+  setup.inputs.resume_from = run / "checkpoints/step-4";
   train(setup.inputs, config);
   CHECK(read_text(metrics.string() + ".replaced-1") == all);
   CHECK(contains(read_text(log), "metrics.jsonl goes on from step 4: its later lines are kept in"));
-  CHECK(fs::exists(folder / "run/checkpoints/replaced-step-8"));
-  CHECK(Checkpoints(folder / "run/checkpoints").steps().back() == 5);
+  CHECK(fs::exists(run / "checkpoints/replaced-step-8"));
+  CHECK(Checkpoints(run / "checkpoints").steps().back() == 5);
 }
 
 TEST_CASE("interrupted before its first step, a run that starts from another's checkpoint has one of its own") {
@@ -224,8 +203,7 @@ TEST_CASE("interrupted before its first step, a run that starts from another's c
   CHECK(fs::exists(folder / "second/checkpoints/step-4/model.safetensors"));
 }
 
-TEST_CASE("old checkpoints go, the best and the last never") {
-  NewRun setup;
+TEST_CASE_FIXTURE(OneRun, "old checkpoints go, the best and the last never") {
   TrainConfig config = config_of(20);
   config.save_every = 2;
   config.valid_every = 3;

@@ -2,22 +2,18 @@
 #include <doctest/doctest.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 
-#include "core/base/error.hpp"
 #include "core/io/file.hpp"
-#include "core/machine/parallel.hpp"
+#include "tests/support/threads.hpp"
 #include "train/checkpointed_runs.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/checkpoints/open_model.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;
-namespace fs = std::filesystem;
-
 TEST_CASE("metrics are on the disk before the checkpoint that refers to them") {
   const TemporaryFolder folder;
   const TrainConfig config = config_of(8);
@@ -58,7 +54,7 @@ TEST_CASE("a run writes into its own regular files only") {
 /// A child process is ended at its n-th call of the file system, without any clean-up, for every n there is.
 /// `publish_later_above`: bytes of a checkpoint. Returns the number of kills.
 static int64_t kill_at_every_call(double publish_later_above) {
-  set_threads(1);
+  const Threads threads_used(1);
   const TemporaryFolder folder;
   TrainConfig config = config_of(4);
   config.save_every = 1;
@@ -70,23 +66,11 @@ static int64_t kill_at_every_call(double publish_later_above) {
     CAPTURE(kills);
     const fs::path run = folder / "run";
     fs::remove_all(run);
-    const pid_t child = fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      int64_t calls = 0;
-      set_file_hook([&](const char*, const std::string&) {
-        if (calls++ == kills) _exit(9);
-      });
+    finished = finishes(kills, [&] {
       Setup setup(run);
       setup.inputs.publish_later_above = publish_later_above;
       train(setup.inputs, config);
-      _exit(0);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    REQUIRE(WIFEXITED(status));
-    finished = WEXITSTATUS(status) == 0;
-    if (!finished) REQUIRE(WEXITSTATUS(status) == 9);
+    });
 
     const Checkpoints checkpoints(run / "checkpoints");
     if (const auto last = checkpoints.last()) {
@@ -103,7 +87,6 @@ static int64_t kill_at_every_call(double publish_later_above) {
     for (const auto& entry : fs::directory_iterator(run / "checkpoints"))
       CHECK(entry.path().filename().string()[0] != '.');
   }
-  set_threads(0);
   return kills;
 }
 
@@ -113,25 +96,18 @@ TEST_CASE("a kill between any two calls of the file system loses nothing") {
 }
 
 TEST_CASE("a large checkpoint that a killed process has only written is the last one when the run goes on") {
-  set_threads(1);
+  const Threads threads_used(1);
   const TemporaryFolder folder;
   TrainConfig config = config_of(8);
   config.save_every = 3;
-  const pid_t child = fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
+  REQUIRE_FALSE(finishes(-1, [&] {
     Setup setup(folder / "run");
     setup.inputs.publish_later_above = 0;
     setup.task.before_loss = [&](const Context&) {
       if (fs::exists(folder / "run/checkpoints/.unfinished-step-6/state.json")) _exit(9);
     };
     train(setup.inputs, config);
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  REQUIRE(WIFEXITED(status));
-  REQUIRE(WEXITSTATUS(status) == 9);
+  }));
   Checkpoints checkpoints(folder / "run/checkpoints");
   REQUIRE(checkpoints.last());
   CHECK(checkpoints.last()->filename() == "step-3");
@@ -139,7 +115,6 @@ TEST_CASE("a large checkpoint that a killed process has only written is the last
   REQUIRE(checkpoints.last());
   CHECK(checkpoints.last()->filename() == "step-6");
   CHECK(names_in_folder(checkpoints.folder().string()) == std::vector<std::string>{"run.json", "step-3", "step-6"});
-  set_threads(0);
 }
 
 TEST_CASE("a failing call of the file system is an Error, and what was saved before stays whole") {

@@ -4,6 +4,8 @@
 
 #include <limits>
 
+#include "tests/support/texts.hpp"
+
 namespace capstan {
 namespace {
 
@@ -90,11 +92,10 @@ TEST_CASE("run length: a run that ends within an epoch after the second, or earl
   const Epochs epochs;
   const auto warning = fresh_tables_warning(epochs, config_of(0, 23));
   REQUIRE(warning);
-  CHECK(warning->find("train.epochs: 2") != std::string::npos);
-  CHECK(warning->find("only 2 of its 12 steps") != std::string::npos);
+  check_contains(*warning, {"train.epochs: 2", "only 2 of its 12 steps"});
   const auto later = fresh_tables_warning(epochs, config_of(0, 28));
   REQUIRE(later);
-  CHECK(later->find("only 7 of its 12 steps") != std::string::npos);
+  CHECK(contains(*later, "only 7 of its 12 steps"));
   CHECK(fresh_tables_warning(epochs, config_of(0, 15)));
   CHECK_FALSE(fresh_tables_warning(epochs, config_of(0, 17)));
   CHECK_FALSE(fresh_tables_warning(epochs, config_of(0, 5)));

@@ -2,8 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 #include "core/base/error.hpp"
 #include "core/config/settings.hpp"
 #include "train/configuration/train_config.hpp"

@@ -5,6 +5,7 @@
 
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm_backend.hpp"
+#include "tests/support/threads.hpp"
 #include "train/support.hpp"
 
 using namespace capstan;
@@ -51,7 +52,7 @@ std::vector<bool> blocked_in_team() {
 }  // namespace
 
 TEST_CASE("while a SignalThread lives, no signal to the process interrupts a thread that computes") {
-  set_threads(2);
+  const Threads threads_used(2);
   const NotedSignal noted;
   CHECK(blocked_in_team() == std::vector<bool>{false, false});
   {
@@ -65,11 +66,10 @@ TEST_CASE("while a SignalThread lives, no signal to the process interrupts a thr
     CHECK(inherited);
   }
   CHECK(blocked_in_team() == std::vector<bool>{false, false});
-  set_threads(0);
 }
 
 TEST_CASE("what the caller had blocked stays blocked, on the SignalThread as well") {
-  set_threads(2);  // no thread of an earlier team is left out
+  const Threads threads_used(2);  // no thread of an earlier team is left out
   const NotedSignal noted;
   sigset_t own, before;
   sigemptyset(&own);
@@ -82,7 +82,6 @@ TEST_CASE("what the caller had blocked stays blocked, on the SignalThread as wel
   CHECK(handled == 0);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   while (handled == 0) std::this_thread::yield();
-  set_threads(0);
 }
 
 TEST_CASE("signals during float products leave the heap and the products whole") {

@@ -8,7 +8,7 @@ namespace {
 
 /// `capstan train --config lm.yaml --set name=new ...`
 Words train(const Words& overrides, const std::string& config = "lm.yaml") {
-  return Words{"train", "--config", config, "--set", "name=new"} + overrides;
+  return train_words(config, "name=new") + overrides;
 }
 
 /// A file to be written before.
@@ -22,7 +22,7 @@ void check_rows(const std::vector<Refusal>& rows) {
     const SamplePlace place;
     check_refused(place, row);
     INFO(row.name);
-    CHECK_FALSE(std::filesystem::exists(place / "runs/new/checkpoints/last"));
+    CHECK_FALSE(fs::exists(place / "runs/new/checkpoints/last"));
   }
 }
 
@@ -95,10 +95,7 @@ TEST_CASE("a wrong command line is refused") {
 }
 
 TEST_CASE("data that cannot be learnt from are refused") {
-  const std::string binary(
-      "\x7f"
-      "ELF\x02\x00\x00\xd0\xff",
-      9);
+  const std::string binary("\177ELF\2\0\0\xd0\xff", 9);
   check_rows({
       {"missing file", train("data.train=absent.txt"),
        "--set data.train=absent.txt: data.train.0 ... no such file or folder ... check the path ... or set "
@@ -122,16 +119,13 @@ TEST_CASE("labelled texts that are wrong are refused") {
   });
 }
 
-TEST_CASE("a learning rate that breaks the numbers ends the run, and what was saved stays") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a learning rate that breaks the numbers ends the run, and what was saved stays") {
   const auto saved = place.content("runs/lm/checkpoints");
   const Words command = "train --config lm.yaml --set train.steps=12";
-  Words broken = command + "train.lr=1e12";
-  const Words says{"not finite", "Lower train.lr", "the checkpoint of step 6 is intact"};
-  check_refused(place, "the first time", broken, says);
-  check_refused(place, "the second time", broken, says);
-  const bool same = place.content("runs/lm/checkpoints") == saved;
-  CHECK(same);
+  for (const char* const name : {"the first time", "the second time"})
+    check_refused(place, name, command + "train.lr=1e12",
+                  "not finite ... Lower train.lr ... the checkpoint of step 6 is intact");
+  CHECK((place.content("runs/lm/checkpoints") == saved));
   CHECK(run(place, "generate runs/lm -n 3").code == 0);
   CHECK(run(place, command).code == 0);
 }

@@ -20,9 +20,7 @@ TEST_CASE("labels that are lists are read as such, which is said in one line") {
   place.write("one.csv", one);
   place.write("lists.jsonl", jsonl);
   const auto train = [&](const std::string& name, const std::string& keys) {
-    return succeed(place,
-                   {"train", "--config", "linear.yaml", "--set", "name=" + name, "data.train=[" + name + "]", keys})
-        .err;
+    return succeed(place, "train --config linear.yaml --set name=" + name + " data.train=[" + name + "] " + keys).err;
   };
   const std::string said = train("lists.csv", "data.text_columns=[text]");
   check_contains(said, {"lists.csv: read with data.header=true data.label_column=tags data.multi_label=true",
@@ -41,8 +39,7 @@ TEST_CASE("columns of pairs are set by name where a header has the name, and the
   for (int i = 0; i < 30; ++i) rows += fmt::format("{0},un {0},one {0}\n", i);
   place.write("fr.csv", rows);
   const auto train = [&](const std::string& name, const Words& keys) {
-    const Words words = Words{"train", "--config", "pairs.yaml", "--set", "name=" + name, "data.train=[fr.csv]"} + keys;
-    return run(place, words).err;
+    return run(place, train_words("pairs.yaml", {"name=" + name, "data.train=[fr.csv]"}) + keys).err;
   };
   const std::string source = "data.source_column=fr", found = "fr.csv: read with";
   CHECK(contains(train("one", {source}), found + " data.header=true data.target_column=translation"));
@@ -102,8 +99,7 @@ TEST_CASE("columns of 0 and 1 are labels in training, predict and eval; without 
   check_refused(place, "which label", train,
                 "flags.csv: the label could be the column toxic or kind ... data.label_columns=[toxic, kind, never]",
                 2);
-  Words several = train;
-  several.push_back("data.label_columns=[toxic, kind]");
+  const Words several = train + "data.label_columns=[toxic,kind]";
   const Outcome outcome = succeed(place, several);
   CHECK(contains(outcome.err,
                  "flags.csv: read with data.header=true data.multi_label=true data.text_columns=[comment_text]"));
@@ -113,8 +109,7 @@ TEST_CASE("columns of 0 and 1 are labels in training, predict and eval; without 
   succeed(place, "eval runs/flags --split test --set data.test=[flags.csv]");
   place.write("texts.csv", "comment_text,id\nawful words,1\n");
   CHECK(contains(succeed(place, "predict runs/flags texts.csv").out, "\ntoxic\t"));
-  Words single = train + Words{"data.label_columns=[toxic, kind]", "data.train=[one.csv]", "name=one"};
-  CHECK_FALSE(contains(succeed(place, single).err, "multi_label"));
+  CHECK_FALSE(contains(succeed(place, several + "data.train=[one.csv] name=one").err, "multi_label"));
   CHECK(contains(succeed(place, "predict runs/one one.csv --errors").err, "0 of 40 texts"));
 }
 
@@ -135,12 +130,10 @@ TEST_CASE(
                    "named.csv: read with data.header=true data.label_column=sentiment data.text_columns=[review]"));
   }
   CHECK(contains(place.read("runs/named/train.log"), "data.label_column=sentiment"));
-  const Outcome sweep =
-      run(place,
-          Words("sweep --config classify --set data.train=[doubtful.csv] data.test=[] name=many") + "sweep.seed=[1,2]");
-  CHECK(sweep.code == 2);
-  CHECK(contains(sweep.err, "label_column"));
-  CHECK_FALSE(std::filesystem::exists(place / "runs/many"));
+  check_refused(place, "a sweep",
+                "sweep --config classify --set data.train=[doubtful.csv] data.test=[] name=many sweep.seed=[1,2]",
+                "label_column", 2);
+  CHECK_FALSE(fs::exists(place / "runs/many"));
 }
 
 }  // namespace

@@ -26,23 +26,20 @@ void write_reviews(const Workplace& place) {
 const Words classifier =
     "--config classifier.yaml --set data.train=[reviews.csv] data.tokenizer=word train.steps=1 train.valid_every=0";
 
-Words command(Words words, const Words& more) {
-  words.insert(words.end(), classifier.begin(), classifier.end());
-  return words + more;
-}
+const Words wrong_column = "data.train=[labels.tsv] data.header=false data.label_column=1 data.text_columns=[3]";
+
+Words command(const Words& words, const Words& more) { return words + classifier + more; }
 
 TEST_CASE("train warns once, on standard error and in train.log, of texts that are none, and names the key to set") {
   const Workplace place;
   write_reviews(place);
   const std::string warning = "the training texts look like labels";
-  for (const char* const progress : {"train.progress=plain", "train.progress=none"}) {
+  for (const std::string progress : {"plain", "none"}) {
     CAPTURE(progress);
-    const Outcome outcome = succeed(
-        place, command({"train"}, {progress, "data.train=[labels.tsv]", "data.header=false", "data.label_column=1",
-                                   "data.text_columns=[3]", std::string("name=") + (progress + 15)}));
-    check_contains(outcome.err,
-                   {"warning: data: " + warning, "check data.text_columns (without it, the text is found)"});
-    CHECK(contains(place.read(std::string("runs/") + (progress + 15) + "/train.log"), warning));
+    const Outcome outcome =
+        succeed(place, command("train", wrong_column + ("name=" + progress + " train.progress=" + progress)));
+    check_says(outcome, {"warning: data: " + warning, "check data.text_columns (without it, the text is found)"});
+    CHECK(contains(place.read("runs/" + progress + "/train.log"), warning));
   }
   const Outcome heeded = succeed(place, command({"train"}, "name=b data.header=true data.label_column=sentiment"));
   CHECK_FALSE(contains(heeded.err, "warning: data"));
@@ -51,14 +48,11 @@ TEST_CASE("train warns once, on standard error and in train.log, of texts that a
 TEST_CASE("data check prints tables and warnings, as text and as JSON, and writes nothing") {
   const Workplace place;
   write_reviews(place);
-  const Outcome text =
-      succeed(place, command({"data", "check"},
-                             "data.train=[labels.tsv] data.header=false data.label_column=1 data.text_columns=[3]"));
-  for (const char* const part :
-       {"How tables are read", "First rows", "Splits", "Examples of each class", "Files", "warning: "})
-    CHECK(contains(text.out, part));
+  const Outcome text = succeed(place, command("data check", wrong_column));
+  check_contains(text.out,
+                 {"How tables are read", "First rows", "Splits", "Examples of each class", "Files", "warning: "});
   CHECK(text.out.find("warning: ") < text.out.find("Splits"));
-  CHECK_FALSE(std::filesystem::exists(place / "runs"));
+  CHECK_FALSE(fs::exists(place / "runs"));
 
   const Words arguments = command({"data", "check"}, "data.header=true data.label_column=sentiment") + "--format json";
   const nlohmann::json json = parse_json(succeed(place, arguments).out);
@@ -85,8 +79,7 @@ TEST_CASE("data check shows the quote of each table, which is found") {
   rows("labels.csv", "'{}',film {} and so on\n");
   rows("double.tsv", "{}\t\"film {} and so on\"\n");
   const auto check = [&](const std::string& file, const std::string& key) {
-    return run(place, {"data", "check", "--config", "classify", "--set", "data.train=[" + file + "]", key, "--format",
-                       "json"});
+    return run(place, "data check --config classify --format json --set data.train=[" + file + "] " + key);
   };
   for (const auto& [file, quote] :
        {std::pair("plain.csv", "\""), {"single.csv", "'"}, {"labels.csv", "'"}, {"double.tsv", "none"}}) {
@@ -113,15 +106,12 @@ TEST_CASE("data check ends with 1 for what would stop the training, after its ta
   CHECK(indecency(outcome) == "");
 }
 
-TEST_CASE("a missing file of the data is named with its key, and with its line in the configuration") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a missing file of the data is named with its key, and with its line in the configuration") {
   place.write("mine.yaml", "data:\n  test: [there/is/none.tsv]\n");
   for (const Words& start : {Words{"train"}, {"data", "check"}}) {
-    Words arguments = start + "--config classifier.yaml mine.yaml";
-    const Outcome outcome = run(place, arguments);
-    CHECK(outcome.code == 2);
-    CHECK(contains(outcome.err, "mine.yaml:2:10: data.test.0: there/is/none.tsv: no such file or folder"));
-    CHECK_FALSE(std::filesystem::exists(place / "runs"));
+    check_refused(place, start[0], start + "--config classifier.yaml mine.yaml",
+                  "mine.yaml:2:10: data.test.0: there/is/none.tsv: no such file or folder", 2);
+    CHECK_FALSE(fs::exists(place / "runs"));
   }
   check_refused(place, "as an override", "train --config lm.yaml --set data.valid=[nothing.txt]",
                 "--set data.valid=[nothing.txt]: ", 2);
@@ -133,8 +123,7 @@ TEST_CASE("a missing file of the data is named with its key, and with its line i
                 "data.valid: text/*.none: no text file matches");
 }
 
-TEST_CASE("an argument that a command does not take comes with what was probably meant") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "an argument that a command does not take comes with what was probably meant") {
   for (const Refusal& row : std::vector<Refusal>{
            {"a configuration without --config", "train lm.yaml", "lm.yaml ... --config lm.yaml", 2},
            {"data without --config", "train train.tsv", "--set data.train=[train.tsv] ... for example:", 2},
@@ -154,8 +143,7 @@ TEST_CASE("an argument that a command does not take comes with what was probably
     check_refused(place, row);
 }
 
-TEST_CASE("data check shows what was understood: delimiter, header, columns, and three rows") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "data check shows what was understood: delimiter, header, columns, and three rows") {
   place.write("own.txt", "id:stars:review\n1:good:a fine, long day\n2:bad:sad\n3:good:well\n4:bad:no\n");
   Words words =
       "data check --config classifier.yaml --set data.train=[own.txt] data.delimiter=':' data.label_column=stars "
@@ -178,12 +166,7 @@ TEST_CASE("data check shows what was understood: delimiter, header, columns, and
 
 TEST_CASE("a piped table whose text column has another name is pointed out, and read when it is named") {
   const SamplePlace place;
-  place.write(
-      "named.csv", "text,label\n" + [] {
-        std::string rows;
-        for (int i = 0; i < 20; ++i) rows += i % 2 == 0 ? "a fine day,good\n" : "sad night,bad\n";
-        return rows;
-      }());
+  place.write("named.csv", "text,label\n" + text_of(Words(10, "a fine day,good\nsad night,bad")));
   succeed(place, "train --config classifier.yaml --set data.train=[named.csv]");
   const std::string table = "review,stars\na fine day,5\n\"sad, long night\",1\n";
   CHECK(contains(succeed(place, "predict runs/classifier", table).err, "--text-column NAME"));
@@ -191,23 +174,15 @@ TEST_CASE("a piped table whose text column has another name is pointed out, and 
   CHECK(lines_of(read.out).size() == 3);  // with the names of the columns
 }
 
-TEST_CASE("compare puts the best run first, by the measure that the runs were judged by") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "compare puts the best run first, by the measure that the runs were judged by") {
   const auto write_run = [&](const std::string& name, const std::string& monitor, double loss, double accuracy) {
-    std::string config = place.read("runs/classifier/config.yaml");
-    const size_t at = config.find("monitor: ");
-    REQUIRE(at != std::string::npos);
-    config.replace(at, config.find('\n', at) - at, "monitor: " + monitor);
-    place.write("runs/" + name + "/config.yaml", config);
-    place.write("runs/" + name + "/metrics.jsonl", nlohmann::json{{"event", "valid"},
-                                                                  {"step", 3},
-                                                                  {"loss", loss},
-                                                                  {"bits", loss},
-                                                                  {"best", true},
-                                                                  {"accuracy", accuracy},
-                                                                  {"seconds", 1}}
-                                                           .dump() +
-                                                       "\n");
+    place.write("runs/" + name + "/config.yaml", place.read("runs/classifier/config.yaml"));
+    edit(place, "runs/" + name + "/config.yaml", "monitor: ", "monitor: " + monitor + " #");
+    place.write(
+        "runs/" + name + "/metrics.jsonl",
+        fmt::format(R"({{"event":"valid","step":3,"loss":{0},"bits":{0},"best":true,"accuracy":{1},"seconds":1}})",
+                    loss, accuracy) +
+            "\n");
   };
   write_run("sure", "accuracy", 0.9, 0.8);
   write_run("careful", "accuracy", 0.4, 0.7);

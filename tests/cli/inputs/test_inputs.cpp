@@ -16,13 +16,7 @@ const std::vector<Words> commands{{"predict", "runs/classifier"},
                                   {"embed", "runs/classifier"},
                                   {"generate", "runs/lm", "-n", "3", "--prompt-file"}};
 
-Words with(Words words, const std::string& more) {
-  words.push_back(more);
-  return words;
-}
-
-TEST_CASE("every command reads compressed texts as the texts that they hold") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "every command reads compressed texts as the texts that they hold") {
   for (const Words& command : commands) {
     CAPTURE(command.front());
     const bool jsonl = command.back() == "jsonl";
@@ -34,34 +28,31 @@ TEST_CASE("every command reads compressed texts as the texts that they hold") {
     std::string packed(ZSTD_compressBound(text.size()), '\0');
     packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 3));
     place.write("texts.zst", packed);
-    const std::string plain = succeed(place, with(command, "texts")).out;
-    CHECK(succeed(place, with(command, "-"), text).out == plain);
-    for (const char* const name : {"texts.gz", "texts.zst"}) CHECK(succeed(place, with(command, name)).out == plain);
+    const std::string plain = succeed(place, command + "texts").out;
+    CHECK(succeed(place, command + "-", text).out == plain);
+    for (const char* const name : {"texts.gz", "texts.zst"}) CHECK(succeed(place, command + name).out == plain);
     place.write("cut.gz", place.read("texts.gz").substr(0, 20));
-    check_refused(place, "cut", with(command, "cut.gz"), "cut.gz: the gzip file is truncated");
+    check_refused(place, "cut", command + "cut.gz", "cut.gz: the gzip file is truncated");
   }
 }
 
-TEST_CASE("score of no text warns and gives no figure") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "score of no text warns and gives no figure") {
   const Outcome outcome = succeed(place, "score runs/lm");
   CHECK(contains(outcome.err, "warning: there is no text: nothing was scored"));
   CHECK_FALSE(contains(outcome.err, "perplexity"));
 }
 
-TEST_CASE("every command refuses what has no end, and tells an error from the end") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "every command refuses what has no end, and tells an error from the end") {
   REQUIRE(mkfifo((place / "pipe").c_str(), 0600) == 0);
   Words lines{"$capstan generate runs/lm -n 3 --interactive"};
   for (const Words& command : commands) {
     const bool reads_folders = command.size() == 2 && command.back() == "runs/classifier";
     for (const std::string& name : {std::string("pipe"), std::string("/dev/zero"), std::string("runs")})
       if (name != "runs" || !reads_folders)
-        check_refused(place, name, with(command, name), {name + ": is a ", "- for standard input"});
-    check_refused(place, "a file", with(command, "/proc/self/mem"), "/proc/self/mem: reading failed");
-    std::string line = "$capstan";
-    for (const std::string& word : with(command, "-")) line += " " + word;
-    lines.push_back(line);
+        check_refused(place, name, command + name, {name + ": is a ", "- for standard input"});
+    check_refused(place, "a file", command + "/proc/self/mem", "/proc/self/mem: reading failed");
+    lines.push_back("$capstan");
+    for (const std::string& word : command + "-") lines.back() += " " + word;
   }
   for (const std::string& line : lines)
     for (const char* const input : {"/proc/$$/mem", "runs"}) {  // the shell's memory, which it keeps: an error at once

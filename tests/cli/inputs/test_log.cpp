@@ -25,8 +25,7 @@ std::vector<std::string> timed_lines(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("--log-level, -q and -v decide what is shown, and train.log has everything from info on") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "--log-level, -q and -v decide what is shown, and train.log has everything from info on") {
   const struct {
     std::string name;
     Words options;
@@ -37,8 +36,7 @@ TEST_CASE("--log-level, -q and -v decide what is shown, and train.log has everyt
                {"verbose", {"-v"}, true, true}};
   for (const auto& [name, options, info, debug] : cases) {
     CAPTURE(name);
-    const Words words = Words{"name=" + name} + options;
-    const Outcome outcome = succeed(place, train_lm(words));
+    const Outcome outcome = succeed(place, train_lm(Words{"name=" + name} + options));
     CHECK(contains(outcome.err, "finished at step 40") == info);
     CHECK(contains(outcome.err, "info: next: ") == info);
     CHECK(contains(outcome.err, "saved at step 40 in ") == debug);
@@ -54,8 +52,7 @@ TEST_CASE("--log-level, -q and -v decide what is shown, and train.log has everyt
   CHECK(contains(run(place, "eval runs/none -q").err, "error: "));
 }
 
-TEST_CASE("kill -9 loses no line that was shown, and a resumed run appends to its log") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "kill -9 loses no line that was shown, and a resumed run appends to its log") {
   const Words command = train_lm("train.steps=100000 train.progress=plain train.save_every=10 train.valid_every=7");
   std::string before;
   for (int kill = 0; kill < 5; ++kill) {
@@ -77,13 +74,11 @@ TEST_CASE("kill -9 loses no line that was shown, and a resumed run appends to it
   }
 }
 
-TEST_CASE("messages of the library reach the log of the run that is trained, too") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "messages of the library reach the log of the run that is trained, too") {
   const Outcome outcome = succeed(place, train_lm({"-v"}));
   CHECK(contains(outcome.err, "debug: the data were read in"));
-  for (const std::string& line : lines_of(place.read("runs/lm/train.log"))) {
+  for (const std::string& line : lines_of(place.read("runs/lm/train.log")))
     CHECK_MESSAGE(!timed_lines(line).empty(), line);
-  }
 }
 
 }  // namespace capstan::testing

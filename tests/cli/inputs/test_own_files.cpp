@@ -2,13 +2,11 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <nlohmann/json.hpp>
 
 #include "core/io/json.hpp"
 #include "tests/cli/support/interruption.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
 TEST_CASE("closed standard descriptors: no file of the run gets the log") {
   for (const char* const closed : {"<&-", ">&-", "2>&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"}) {
     INFO(closed);
@@ -24,8 +22,7 @@ TEST_CASE("closed standard descriptors: no file of the run gets the log") {
   }
 }
 
-TEST_CASE("the first process of a container ends at SIGTERM while it waits for texts") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "the first process of a container ends at SIGTERM while it waits for texts") {
   if (run_shell(place, "unshare --user --map-root-user --pid --fork true").code != 0) {
     MESSAGE("skipped: no container can be made here");
     return;
@@ -38,8 +35,7 @@ TEST_CASE("the first process of a container ends at SIGTERM while it waits for t
   CHECK(outcome.code == 128 + 15);
 }
 
-TEST_CASE("an output that is a device, a pipe or a link") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "an output that is a device, a pipe or a link") {
   place.write("precious", "mine");
   fs::create_symlink("precious", place / "link");
   REQUIRE(mkfifo((place / "pipe").c_str(), 0600) == 0);
@@ -56,30 +52,27 @@ TEST_CASE("an output that is a device, a pipe or a link") {
   CHECK(fs::is_character_file(place / "device") == device);
 }
 
-TEST_CASE("an output that belongs to a run, or is read") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "an output that belongs to a run, or is read") {
   place.write("new.tsv", "label\ttext\ngood\ta fine day\n");
   place.write("texts.npy", "the tape\n");
   fs::create_hard_link(place / "new.tsv", place / "same.tsv");
   const auto before = place.content(".");
-  std::vector<std::pair<Words, std::string>> refused = {
-      {{"report", "runs/classifier", "-o", "train.tsv"}, "is one of the files of data.train of the run classifier"},
-      {{"report", "runs/lm", "-o", "text/a.txt"}, "data.train"},
-      {{"predict", "runs/classifier", "new.tsv", "-o", "train.tsv"}, "data.train"},
-      {{"predict", "runs/classifier", "new.tsv", "-o", "same.tsv"}, "same.tsv is the file that is read"},
-      {{"embed", "runs/lm", "texts.npy", "-o", "./texts.npy"}, "is the file that is read"},
-      {{"predict", "runs/classifier", "new.tsv", "-o", "runs/lm/config.yaml"}, "belongs to the run lm"},
-      {{"embed", "runs/lm", "new.tsv", "-o", "runs/lm/checkpoints/step-6/v.npy"}, "belongs to the run lm"},
-      {{"slim", "runs/lm", "-o", "runs/lm/checkpoints/step-9"}, "belongs to the run lm"},
-      {{"export", "runs/lm", "--format", "huggingface", "--output", "runs/lm/checkpoints/step-9"},
-       "belongs to the run"},
+  std::vector<std::pair<std::string, std::string>> refused = {
+      {"report runs/classifier -o train.tsv", "is one of the files of data.train of the run classifier"},
+      {"report runs/lm -o text/a.txt", "data.train"},
+      {"predict runs/classifier new.tsv -o train.tsv", "data.train"},
+      {"predict runs/classifier new.tsv -o same.tsv", "same.tsv is the file that is read"},
+      {"embed runs/lm texts.npy -o ./texts.npy", "is the file that is read"},
+      {"predict runs/classifier new.tsv -o runs/lm/config.yaml", "belongs to the run lm"},
+      {"embed runs/lm new.tsv -o runs/lm/checkpoints/step-6/v.npy", "belongs to the run lm"},
+      {"slim runs/lm -o runs/lm/checkpoints/step-9", "belongs to the run lm"},
+      {"export runs/lm --format huggingface --output runs/lm/checkpoints/step-9", "belongs to the run"},
   };
   for (const char* const own :
        {"config.yaml", "tokenizer.json", "metrics.jsonl", "train.log", ".lock", "checkpoints/step-6/state.json",
         "checkpoints/run.json", "checkpoints/page.html", "../classifier/classes.txt"})
-    refused.push_back(
-        {{"report", "runs/lm", "--curves-only", "-o", std::string("runs/lm/") + own}, "belongs to the run"});
-  for (const auto& [words, says] : refused) check_refused(place, words.front() + " " + words.back(), words, {says}, 2);
+    refused.emplace_back(std::string("report runs/lm --curves-only -o runs/lm/") + own, "belongs to the run");
+  for (const auto& [command, says] : refused) check_refused(place, command, command, {says}, 2);
   CHECK(place.content(".") == before);
   succeed(place, "report runs/lm --curves-only -o runs/lm/report.html");
 }
@@ -106,40 +99,33 @@ TEST_CASE("the folder of a run is one that a user has: files that training did n
   const SamplePlace place;
   const Words linear =
       "train --config classify --set folder=. name=project data.train=[train.tsv] data.test=[] threads=1";
-  const std::vector<std::string> own{"thesis.work/chapter1",
-                                     "hours.work",
-                                     "notes.txt",
-                                     "chapter.3.tmp",
-                                     "folds-notes.work",
-                                     "checkpoints/notes.txt",
-                                     "checkpoints/.unfinished-me",
-                                     "checkpoints/.replaced-me/a"};
+  const Words own =
+      "thesis.work/chapter1 hours.work notes.txt chapter.3.tmp folds-notes.work checkpoints/notes.txt "
+      "checkpoints/.unfinished-me checkpoints/.replaced-me/a";
   for (const std::string& name : own) place.write("project/" + name, "mine\n");
   succeed(place, linear);
   for (const std::string& name : own) CHECK_MESSAGE(place.read("project/" + name) == "mine\n", name);
   // A name that training itself needs is an error.
-  for (const char* const name : {"config.yaml", "tokenizer.json", "classes.txt", "metrics.jsonl", "train.log"}) {
+  for (const std::string& name : Words("config.yaml tokenizer.json classes.txt metrics.jsonl train.log")) {
     fs::remove_all(place / "project");
-    place.write(std::string("project/") + name, "mine\n");
-    check_refused(place, name, linear, std::string("project/") + name + " ... belongs to no run");
-    CHECK(place.read(std::string("project/") + name) == "mine\n");
+    place.write("project/" + name, "mine\n");
+    check_refused(place, name, linear, "project/" + name + " ... belongs to no run");
+    CHECK(place.read("project/" + name) == "mine\n");
   }
 }
 
-TEST_CASE("a file of the user's in the folder of a checkpoint is not removed with it") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a file of the user's in the folder of a checkpoint is not removed with it") {
   succeed(place, "train --config lm.yaml --set train.steps=4");
   place.write("runs/lm/checkpoints/step-4/notes.txt", "mine\n");
   succeed(place, "train --config lm.yaml --set train.steps=12 train.keep_last=1 train.keep_optimizer=false");
   CHECK(place.read("runs/lm/checkpoints/step-4/notes.txt") == "mine\n");
 }
 
-TEST_CASE("a name that leaves the folder of runs") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a name that leaves the folder of runs") {
   for (const std::string& name : {std::string("../away"), (place / "away").string(), std::string("a/../../away"),
                                   std::string("."), std::string("a//b"), std::string("a/"), std::string(".cache")}) {
-    check_refused(place, name, {"train", "--config", "lm.yaml", "--set", "name=" + name},
-                  "name ... expected the name of a folder below", 2);
+    check_refused(place, name, train_words("lm.yaml", {"name=" + name}), "name ... expected the name of a folder below",
+                  2);
     CHECK_FALSE(fs::exists(place / "away"));
     CHECK_FALSE(fs::exists(place / "runs"));
   }

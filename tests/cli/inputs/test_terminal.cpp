@@ -27,11 +27,10 @@ TEST_CASE("the bar fits the terminal, leaves nothing behind, and ends at 100 %")
   for (const int columns : {40, 80, 110, 200}) {
     CAPTURE(columns);
     const SamplePlace place;
-    const TerminalOutcome outcome =
-        run_on_terminal(place,
-                        {"train", "--config", "lm.yaml", "--set", "train.progress=auto", "train.steps=400",
-                         "train.valid_every=150", "train.save_every=100", "model.width=64", "train.batch_size=16"},
-                        columns);
+    const Words train =
+        "train --config lm.yaml --set train.progress=auto train.steps=400 train.valid_every=150 train.save_every=100 "
+        "model.width=64 train.batch_size=16";
+    const TerminalOutcome outcome = run_on_terminal(place, train, columns);
     REQUIRE(outcome.code == 0);
     size_t drawn = 0, left = 0;
     std::string last;
@@ -52,27 +51,21 @@ TEST_CASE("the bar fits the terminal, leaves nothing behind, and ends at 100 %")
   }
 }
 
-TEST_CASE("what files hold does not command the terminal, in logs, errors and tables") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "what files hold does not command the terminal, in logs, errors and tables") {
   std::string rows;
   for (int i = 0; i < 20; ++i) rows += hostile + "\ta fine day " + std::to_string(i) + "\nbad\tsad night\n";
   place.write("train.tsv", rows + "once" + hostile + "\tonly\n");
-  const TerminalOutcome train = run_on_terminal(place, {"train", "--config", "classifier.yaml"}, 200);
-  REQUIRE(train.code == 0);
-  CHECK(escape_free(train.written) == "");
-  CHECK(contains(train.written, "\\x1b]0;owned"));  // the class that is seen once
-  CHECK(escape_free(place.read("runs/classifier/train.log")) == "");
-
-  const TerminalOutcome eval = run_on_terminal(place, {"eval", "runs/classifier"}, 200);
-  CHECK(eval.code == 0);
-  CHECK(escape_free(eval.written) == "");
-  CHECK(contains(eval.written, "\\x1b[35m\\u009b2J\\u202e"));
-
   place.write("lines.txt", "a fine day 3\n");
-  const TerminalOutcome predict = run_on_terminal(place, {"predict", "runs/classifier", "lines.txt"}, 200);
-  CHECK(predict.code == 0);
-  CHECK(escape_free(predict.written) == "");
-  CHECK(contains(predict.written, "\\x1b[35m"));
+  for (const auto& [command, shown] : std::vector<std::pair<Words, std::string>>{
+           {"train --config classifier.yaml", "\\x1b]0;owned"},  // the class that is seen once
+           {"eval runs/classifier", "\\x1b[35m\\u009b2J\\u202e"},
+           {"predict runs/classifier lines.txt", "\\x1b[35m"}}) {
+    const TerminalOutcome outcome = run_on_terminal(place, command, 200);
+    REQUIRE(outcome.code == 0);
+    CHECK(escape_free(outcome.written) == "");
+    CHECK(contains(outcome.written, shown));
+  }
+  CHECK(escape_free(place.read("runs/classifier/train.log")) == "");
   // In a pipe, predict writes the labels as they are: another program reads them.
   CHECK(contains(succeed(place, "predict runs/classifier lines.txt").out, hostile));
 
@@ -102,17 +95,12 @@ TEST_CASE(
   const std::vector<std::string> shown =
       run_on_terminal(place, {"predict", "runs/classifier", "lines.txt"}, 200).screen;
   REQUIRE(shown.size() >= 2);
-  const auto count = [](const std::string& text, const std::string& part) {
-    size_t found = 0;
-    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
-    return found;
-  };
-  CHECK(count(shown[0], "predicted") == 3);
-  CHECK(count(shown[1], "class-") == 3);
-  CHECK(count(shown[1], "0.") == 3);
+  CHECK(count_of(shown[0], "predicted") == 3);
+  CHECK(count_of(shown[1], "class-") == 3);
+  CHECK(count_of(shown[1], "0.") == 3);
   const std::vector<std::string> piped = lines_of(succeed(place, "predict runs/classifier lines.txt").out);
-  CHECK(count(piped[0], "class-") == 12);
-  CHECK(count(piped[1], "0.") == 12);
+  CHECK(count_of(piped[0], "class-") == 12);
+  CHECK(count_of(piped[1], "0.") == 12);
 
   const std::string eval = succeed(place, "eval runs/classifier").out;
   CHECK_FALSE(contains(eval, "rows are true classes"));

@@ -2,23 +2,14 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "core/io/json.hpp"
 #include "tests/cli/support/samples.hpp"
-#include "tests/cli/support/warm_runs.hpp"
 
 namespace capstan::testing {
 namespace {
 
-size_t count_of(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
-  return count;
-}
-
 Words train(const std::string& config, const std::string& tokenizer, const Words& more = {}) {
-  return Words{"train", "--config", config, "--set", "name=new", "data.tokenizer=" + tokenizer} + more;
+  return train_words(config, {"name=new", "data.tokenizer=" + tokenizer}) + more;
 }
 
 TEST_CASE("a run with sentencepiece needs its folder only, goes on, and counts bits over the bytes of the text") {
@@ -30,17 +21,17 @@ TEST_CASE("a run with sentencepiece needs its folder only, goes on, and counts b
   CHECK(contains(begun.err, "tokenizer: sentencepiece, 300 tokens"));
   for (const char* noise : {"trainer_interface", "LOG(", "sentencepiece_trainer"})
     CHECK_FALSE(contains(begun.err, noise));
-  CHECK(std::filesystem::remove(place / "pieces.model"));  // trained anew: the same
+  CHECK(fs::remove(place / "pieces.model"));  // trained anew: the same
   succeed(place, train("lm.yaml", tokenizer, "data.valid=[valid.txt] train.steps=6"));
-  CHECK(std::filesystem::remove(place / "pieces.model"));
+  CHECK(fs::remove(place / "pieces.model"));
 
-  const auto report = parse_json(succeed(place, "eval runs/new --format json").out);
+  const auto report = eval_json(place, "runs/new");
   const double bits = report.at("loss").get<double>() * report.at("targets").get<double>() / std::log(2.0);
   CHECK(report.at("bits_per_byte").get<double>() ==
         doctest::Approx(bits / static_cast<double>(valid.size())).epsilon(1e-3));
 
-  std::filesystem::remove_all(place / "text");
-  CHECK_FALSE(std::filesystem::exists(place / "pieces.model"));
+  fs::remove_all(place / "text");
+  CHECK_FALSE(fs::exists(place / "pieces.model"));
   const Words generate{"generate", "runs/new", "--prompt", "the rope", "--tokens", "30"};
   const std::string written = succeed(place, generate).out;
   CHECK(written.rfind("the rope", 0) == 0);
@@ -48,8 +39,7 @@ TEST_CASE("a run with sentencepiece needs its folder only, goes on, and counts b
   succeed(place, "generate runs/new --tokens 30 --temperature 2");
 }
 
-TEST_CASE("predict lowers letters as training did") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "predict lowers letters as training did") {
   succeed(place, train("classifier.yaml", "{type: word, lower_case: true}"));
   const std::vector<std::string> rows =
       lines_of(succeed(place, "predict runs/new", "the cafe of rope\nTHE Cafe OF rope\n").out);
@@ -57,8 +47,7 @@ TEST_CASE("predict lowers letters as training did") {
   CHECK(rows[1] == rows[2]);
 }
 
-TEST_CASE("rows that cannot be used stop a run, or are left out and told once") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "rows that cannot be used stop a run, or are left out and told once") {
   place.write("train.tsv", place.read("train.tsv") + "lonely\n\xff\tbroken\n");
   check_refused(
       place, "two bad rows", train("classifier.yaml", "char"),
@@ -68,8 +57,7 @@ TEST_CASE("rows that cannot be used stop a run, or are left out and told once") 
   CHECK(count_of(succeed(place, "eval runs/new").err, "2 rows left out") == 1);
 }
 
-TEST_CASE("a vocabulary that the text does not give is refused with the largest one that it gives") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a vocabulary that the text does not give is refused with the largest one that it gives") {
   check_refused(place, "too many pieces", train("lm.yaml", "{type: sentencepiece, vocabulary_size: 20000}"),
                 "data.tokenizer.vocabulary_size ... does not yield 20000 pieces ...  or less, or train on more text",
                 2);

@@ -6,19 +6,10 @@
 #include "tests/cli/support/samples.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
 namespace {
 
-Words resume(const Words& overrides = {}, const std::string& config = "lm.yaml") {
-  Words words{"train", "--config", config};
-  if (!overrides.empty()) words.push_back("--set");
-  return words + overrides;
-}
-
-void flip_bit(const Workplace& place, const std::string& name, double where) {
-  std::string bytes = place.read(name);
-  bytes[static_cast<size_t>(where * static_cast<double>(bytes.size() - 1))] ^= 4;
-  place.write(name, bytes);
+Words resume(const Words& overrides = {"seed=1"}, const std::string& config = "lm.yaml") {
+  return train_words(config, overrides);
 }
 
 /// Behind step 6, so that a command has something to do.
@@ -39,21 +30,17 @@ TEST_CASE("a damaged newest checkpoint: train goes on from the one before it, to
       {"a bit flipped at the end", [](const Workplace& p, const std::string& f) { flip_bit(p, f, 0.97); }},
       {"absent", [](const Workplace& p, const std::string& f) { fs::remove(p / f); }},
   };
-  const Workplace whole;
-  write_trained_samples(whole);
+  const TrainedPlace whole;
   for (const char* const part : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
     for (const Damage& damage : damages) {
       INFO(part, " ", damage.name);
       const TrainedPlace place;
       damage.inflict(place, last + part);
       const Outcome outcome = succeed(place, resume());
-      for (const std::string& says : {std::string("warning: "), last + part, std::string("damaged-step-6"),
-                                      std::string("the run goes back to step 4"), std::string("step-4: step 4,")})
-        CHECK_MESSAGE(contains(outcome.err, says), says, " in ", outcome.err);
-      for (const char* const file : {"model.safetensors", "optimizer.safetensors"}) {
-        const bool same = place.read(last + file) == whole.read(last + file);
-        CHECK_MESSAGE(same, file);
-      }
+      check_says(outcome,
+                 {"warning: ", last + part, "damaged-step-6", "the run goes back to step 4", "step-4: step 4,"});
+      for (const char* const file : {"model.safetensors", "optimizer.safetensors"})
+        CHECK_MESSAGE((place.read(last + file) == whole.read(last + file)), file);
       CHECK(fs::exists(place / "runs/lm/checkpoints/damaged-step-6"));
     }
   }
@@ -77,8 +64,7 @@ TEST_CASE("--resume-from a damaged checkpoint is refused with the complete ones,
   CHECK(run(place, resume()).code == 0);
 }
 
-TEST_CASE("a link last that leads nowhere: the run goes back to the checkpoint before") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a link last that leads nowhere: the run goes back to the checkpoint before") {
   fs::rename(place / "runs/lm/checkpoints/step-6", place / "elsewhere");
   const Outcome outcome = succeed(place, resume());
   check_contains(outcome.err, {"runs/lm/checkpoints/step-6", "goes back to step 4"});
@@ -151,11 +137,7 @@ TEST_CASE("what is no run, or a damaged one, is refused by every command that wa
       {"config.yaml with an unknown key",
        [](const Workplace& p) { p.write("runs/lm/config.yaml", "frob: 1\n" + p.read("runs/lm/config.yaml")); },
        "runs/lm", "runs/lm/config.yaml:1:1 ... frob", 2},
-      {"config.yaml of another model",
-       [](const Workplace& p) {
-         std::string text = p.read("runs/lm/config.yaml");
-         p.write("runs/lm/config.yaml", text.replace(text.find("gelu"), 4, "relu"));
-       },
+      {"config.yaml of another model", [](const Workplace& p) { edit(p, "runs/lm/config.yaml", "gelu", "relu"); },
        "runs/lm", "runs/lm/config.yaml ... not what ... trained with"},
       {"tokenizer.json absent", drop("runs/lm/tokenizer.json"), "runs/lm", "runs/lm/tokenizer.json ... cannot be read"},
       {"tokenizer.json empty", put("runs/lm/tokenizer.json", ""), "runs/lm",
@@ -231,8 +213,7 @@ class SmallDisk {
   bool ready_ = false;
 };
 
-TEST_CASE("a run folder that cannot be written") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a run folder that cannot be written") {
   check_refused(place, "below a file", resume("folder=train.tsv/runs"),
                 "train.tsv/runs ... Not a directory ... choose another folder");
   check_refused(place,

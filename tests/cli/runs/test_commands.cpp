@@ -39,15 +39,14 @@ TEST_CASE("a recipe is found by name, from any folder; a file of that name is ta
                  "   chosen"));
   CHECK_FALSE(contains(linear, "FLOP"));
   write_samples(place);
-  std::filesystem::copy_file(place / "lm.yaml", place / "enwik8");
+  fs::copy_file(place / "lm.yaml", place / "enwik8");
   CHECK(succeed(place, "config check --config enwik8").out == "lm: the configuration is valid\n");
-  std::filesystem::copy_file(place / "lm.yaml", place / "classify.yaml");
+  fs::copy_file(place / "lm.yaml", place / "classify.yaml");
   CHECK(succeed(place, "config check --config classify").out == "lm: the configuration is valid\n");
   check_refused(place, "no folder but configs", "config check --config ../lm", "../lm", 2);
 }
 
-TEST_CASE("predict writes a header and, per text, a label and probabilities that sum to 1") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "predict writes a header and, per text, a label and probabilities that sum to 1") {
   const std::string very_long(1 << 20, 'x');
   const std::string input = "a fine day\n\nsad night\r\n\xe6\x97\xa5\xe6\x9c\xac\n" + very_long + "\ndull";
   const std::vector<std::string> lines = lines_of(succeed(place, "predict runs/classifier", input).out);
@@ -91,8 +90,7 @@ double max_different(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-TEST_CASE("predict writes JSON lines that parse, in the order of the texts, whatever the batch size") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "predict writes JSON lines that parse, in the order of the texts, whatever the batch size") {
   std::string texts;
   for (int i = 0; i < 150; ++i) texts += "a \"fine\" day\\ " + std::to_string(i) + "\n";
   place.write("texts.txt", texts);
@@ -115,12 +113,11 @@ TEST_CASE("predict writes JSON lines that parse, in the order of the texts, what
   const std::string together = succeed(place, "predict runs/classifier texts.txt").out;
   CHECK(max_different(succeed(place, "predict runs/classifier texts.txt --batch-size 1").out, together) < 1.5e-4);
   CHECK(succeed(place, "predict runs/classifier", texts).out == together);
-  const std::string best = "runs/classifier/checkpoints/" + checkpoint_name(place / "runs/classifier/checkpoints/best");
-  CHECK(succeed(place, {"predict", best, "texts.txt"}).out == together);
+  const std::string best = checkpoint_name(place / "runs/classifier/checkpoints/best");
+  CHECK(succeed(place, {"predict", "runs/classifier/checkpoints/" + best, "texts.txt"}).out == together);
 }
 
-TEST_CASE("predict reads a slow pipe to its end and answers line by line") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "predict reads a slow pipe to its end and answers line by line") {
   const Outcome slow =
       run_shell(place,
                 "(for i in $(seq 90); do echo a fine day; done; sleep 0.2; echo dull; sleep 0.2; printf 'sad night') | "
@@ -137,22 +134,17 @@ TEST_CASE("predict reads a slow pipe to its end and answers line by line") {
   CHECK(cells(talk.out).size() == 3 * 3 + 1);
 }
 
-TEST_CASE("predict answers for every text before the one it cannot read, and names that one") {
-  const TrainedPlace place;
-  std::string texts;
-  for (int i = 0; i < 70; ++i) texts += "a fine day\n";
-  place.write("texts.txt", texts + "na\xefve\ndull\n");
+TEST_CASE_FIXTURE(Trained, "predict answers for every text before the one it cannot read, and names that one") {
+  place.write("texts.txt", text_of(Words(70, "a fine day")) + "na\xefve\ndull\n");
   for (const Words& command : {Words("predict runs/classifier texts.txt"), Words{"predict", "runs/classifier"}}) {
     const std::string name = command.size() == 3 ? "texts.txt" : "stdin";
     const Outcome outcome =
         check_refused(place, "invalid UTF-8", command, {name + ":71:3", "0xef", "UTF-8"}, 1, place.read("texts.txt"));
     CHECK(lines_of(outcome.out).size() == 71);
   }
-  const auto file = [](const std::string& name, const std::string& text) {
-    return [=](const Workplace& p) { p.write(name, text); };
-  };
+  place.write("none.txt", "");
   for (const Refusal& row :
-       {Refusal{"empty file", "predict runs/classifier none.txt", "none.txt ... empty", 1, file("none.txt", "")},
+       {Refusal{"empty file", "predict runs/classifier none.txt", "none.txt ... empty"},
         Refusal{"absent file", "predict runs/classifier absent.txt", "absent.txt: no such file"},
         Refusal{"binary", "predict runs/classifier", "stdin:1: ... UTF-8", 1, {}, std::string("\x00\xff\x01", 3)},
         Refusal{"no such format", "predict runs/classifier --format xml", "--format ... xml ... {tsv,jsonl}", 2}})
@@ -162,8 +154,7 @@ TEST_CASE("predict answers for every text before the one it cannot read, and nam
   CHECK(lines_of(succeed(place, "predict runs/classifier", std::string("\x00\x01\n", 3)).out).size() == 2);
 }
 
-TEST_CASE("predict reads text pairs separated by a tab, with n-grams, and agrees with eval") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "predict reads text pairs separated by a tab, with n-grams, and agrees with eval") {
   std::string rows, texts;
   std::vector<std::string> labels;
   for (int i = 0; i < 40; ++i) {
@@ -175,9 +166,9 @@ TEST_CASE("predict reads text pairs separated by a tab, with n-grams, and agrees
   }
   place.write("pairs.tsv", rows);
   succeed(place,
-          {"train", "--config", "classifier.yaml", "--set", "name=pairs", "data.train=[pairs.tsv]",
-           "data.text_columns=[\"2\", \"3\"]", "data.separator=true", "data.tokenizer=word", "train.steps=30",
-           "model.ngrams.orders=[1, 2]", "model.ngrams.buckets=1000", "train.valid_every=0", "data.valid=[pairs.tsv]"});
+          "train --config classifier.yaml --set name=pairs data.train=[pairs.tsv] data.text_columns=[\"2\",\"3\"] "
+          "data.separator=true data.tokenizer=word train.steps=30 model.ngrams.orders=[1,2] model.ngrams.buckets=1000 "
+          "train.valid_every=0 data.valid=[pairs.tsv]");
   const double accuracy = number_of(succeed(place, "eval runs/pairs").out, "accuracy");
   const std::vector<std::string> lines = lines_of(succeed(place, "predict runs/pairs", texts).out);
   REQUIRE(lines.size() == 41);
@@ -193,15 +184,13 @@ TEST_CASE("predict reads text pairs separated by a tab, with n-grams, and agrees
   check_refused(place, "one text", "predict runs/pairs", "stdin:2 ... found 1 texts ... 2 ... tab", 1, "a\tb\nc\n");
 }
 
-TEST_CASE("predict says which text is too long where the run was trained to stop at such texts") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "predict says which text is too long where the run was trained to stop at such texts") {
   succeed(place, "train --config classifier.yaml --set data.truncate=error train.steps=1");
   check_refused(place, "too long", "predict runs/classifier", "stdin:2 ... 17 tokens ... 16 ... truncate", 1,
                 "dull\n" + std::string(17, 'a') + "\n");
 }
 
-TEST_CASE("generate: the same seed gives the same text, another one another") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "generate: the same seed gives the same text, another one another") {
   const Words command{"generate", "runs/lm", "--prompt", "the tape", "-n", "100", "--seed", "5"};
   const std::string text = succeed(place, command).out;
   CHECK(text.rfind("the tape", 0) == 0);
@@ -210,23 +199,16 @@ TEST_CASE("generate: the same seed gives the same text, another one another") {
   Words other = command;
   other.back() = "6";
   CHECK(succeed(place, other).out != text);
-  Words rounded = command + "--weights bf16";
-  const std::string from_rounded = succeed(place, rounded).out;
+  const std::string from_rounded = succeed(place, command + "--weights bf16").out;
   CHECK(from_rounded.rfind("the tape", 0) == 0);
-  CHECK(succeed(place, rounded).out == from_rounded);
-  rounded.back() = "float32";
-  CHECK(succeed(place, rounded).out == text);
-
-  Words greedy = command + "--temperature 0";
-  const std::string likeliest = succeed(place, greedy).out;
-  greedy[7] = "6";
-  CHECK(succeed(place, greedy).out == likeliest);
+  CHECK(succeed(place, command + "--weights bf16").out == from_rounded);
+  CHECK(succeed(place, command + "--weights float32").out == text);
+  CHECK(succeed(place, command + "--temperature 0").out == succeed(place, other + "--temperature 0").out);
   CHECK(succeed(place, {"generate", "runs/lm", "--prompt", "the tape", "-n", "0"}).out == "the tape\n");
   CHECK(lines_of(succeed(place, "generate runs/lm -n 200").err).size() == 1);  // says once that the window slides
 }
 
-TEST_CASE("generate takes any prompt there is, and none") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "generate takes any prompt there is, and none") {
   const std::string unseen = "\xe6\x97\xa5\xe6\x9c\xac";
   CHECK(succeed(place, {"generate", "runs/lm", "-n", "5", "--prompt", unseen}).out.rfind(unseen, 0) == 0);
   CHECK(succeed(place, {"generate", "runs/lm", "-n", "5", "--prompt", ""}).out.size() > 1);
@@ -236,8 +218,7 @@ TEST_CASE("generate takes any prompt there is, and none") {
   check_refused(place, "empty stop", {"generate", "runs/lm", "--stop", ""}, "--stop ... must not be empty", 2);
 }
 
-TEST_CASE("generate: the end of the last line of a prompt file is no part of it, as LF or CRLF") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "generate: the end of the last line of a prompt file is no part of it, as LF or CRLF") {
   place.write("lf.txt", "the tape\n");
   place.write("crlf.txt", "the tape\r\n");
   const std::string text = succeed(place, "generate runs/lm -n 20 --seed 3 --prompt-file lf.txt").out;
@@ -247,11 +228,9 @@ TEST_CASE("generate: the end of the last line of a prompt file is no part of it,
 
 TEST_CASE("text that is not UTF-8: training warns of it, and a pipe gets the bytes that the model wrote") {
   const SamplePlace place;
-  std::string book;
-  for (int i = 0; i < 200; ++i) book += "Le caf\xe9 \xe9tait ferm\xe9\n";
-  place.write("book.txt", book);
-  const Outcome trained = succeed(place, {"train", "--config", "lm.yaml", "--set", "name=latin", "train.steps=1",
-                                          "data.train=[book.txt]", "data.tokenizer=byte"});
+  place.write("book.txt", text_of(Words(200, "Le caf\xe9 \xe9tait ferm\xe9")));
+  const Outcome trained =
+      succeed(place, "train --config lm.yaml --set name=latin train.steps=1 data.train=[book.txt] data.tokenizer=byte");
   check_contains(trained.err, {"book.txt: 600 bytes not UTF-8; convert"});
   const Outcome written = run(place, "generate runs/latin -n 200 --seed 3");
   CHECK(written.code == 0);
@@ -259,8 +238,7 @@ TEST_CASE("text that is not UTF-8: training warns of it, and a pipe gets the byt
   CHECK(std::any_of(written.out.begin(), written.out.end(), [](char c) { return (c & 0x80) != 0; }));
 }
 
-TEST_CASE("generate: a model without a position limit reads the end of a prompt of any length") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "generate: a model without a position limit reads the end of a prompt of any length") {
   succeed(place, {"train", "--config", "lm.yaml", "--set", "name=rotary", "train.steps=2", "model.positions=none",
                   "model.layers=[{mixer: {type: attention, heads: 2, rotary: true}}]"});
   std::string line;
@@ -278,19 +256,17 @@ TEST_CASE("generate ends at a stop string, which is not shown, and at the last p
   const std::string text = succeed(place, command).out.substr(3);
   for (const std::string& stop : {text.substr(20, 1), text.substr(37, 2), text.substr(60, 3)}) {
     INFO("stop at \"", stop, "\"");
-    Words stopped = command + Words{"--stop", "never said", "--stop", stop};
-    CHECK(succeed(place, stopped).out == "the" + text.substr(0, text.find(stop)) + "\n");
+    CHECK(succeed(place, command + Words{"--stop", "never said", "--stop", stop}).out ==
+          "the" + text.substr(0, text.find(stop)) + "\n");
   }
   const std::string lines = succeed(place, command + Words{"--stop", "\\n"}).out;
   CHECK(lines == "the" + text.substr(0, text.find('\n')) + "\n");
-  Words whole = command + "--no-slide";
-  const Outcome outcome = succeed(place, whole);
+  const Outcome outcome = succeed(place, command + "--no-slide");
   CHECK(outcome.out.size() < 100);
   CHECK(contains(outcome.err, "last position"));
 }
 
-TEST_CASE("generate streams: text is there before the end, and a reader that leaves ends it quietly") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "generate streams: text is there before the end, and a reader that leaves ends it quietly") {
   const Outcome piped =
       run_shell(place, "$capstan generate runs/lm --prompt 'the ' -n -1 | head -c 200; echo \" ${PIPESTATUS[0]}\"");
   CHECK(piped.out.rfind("the ", 0) == 0);
@@ -303,8 +279,7 @@ TEST_CASE("generate streams: text is there before the end, and a reader that lea
   CHECK(labels.err == "");
 }
 
-TEST_CASE("an output that cannot be written is an error") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "an output that cannot be written is an error") {
   for (const char* const command : {"eval runs/lm", "predict runs/classifier train.tsv", "generate runs/lm",
                                     "inspect runs/lm", "config print --config lm.yaml"}) {
     INFO(command);
@@ -314,19 +289,13 @@ TEST_CASE("an output that cannot be written is an error") {
   }
 }
 
-TEST_CASE("inspect refuses files that are not what it wants") {
-  const TrainedPlace place;
-  const auto cut = [](const Workplace& p) {
-    p.write("cut.safetensors", p.read("runs/lm/checkpoints/last/model.safetensors").substr(0, 2000));
-  };
+TEST_CASE_FIXTURE(Trained, "inspect refuses files that are not what it wants") {
+  place.write("cut.safetensors", place.read(model_of("lm")).substr(0, 2000));
   const std::string fixture = source_path("tests/parity/fixtures/classifier.safetensors");
-  for (const Refusal& row : std::vector<Refusal>{
-           {"truncated tensors", "inspect cut.safetensors", "cut.safetensors ... damaged", 1, cut},
-           {"absent tensors", "inspect absent.safetensors", "absent.safetensors ... no such file ... check the path"},
-           {"absent configuration", "inspect absent.yaml", "absent.yaml ... no such file", 2},
-       }) {
-    check_refused(place, row);
-  }
+  check_refused(place, "truncated tensors", "inspect cut.safetensors", "cut.safetensors ... damaged");
+  check_refused(place, "absent tensors", "inspect absent.safetensors",
+                "absent.safetensors ... no such file ... check the path");
+  check_refused(place, "absent configuration", "inspect absent.yaml", "absent.yaml ... no such file", 2);
   const std::string tensors = succeed(place, "inspect " + fixture).out;
   check_contains(tensors, {"parameter.embed.weight", "metadata classes"});
   CHECK(contains(succeed(place, "inspect runs/lm").out, "aft-local"));
@@ -334,20 +303,19 @@ TEST_CASE("inspect refuses files that are not what it wants") {
   CHECK(contains(succeed(place, "inspect lm.yaml --set model.width=32").out, "total"));
 }
 
-TEST_CASE("the configuration that a run saves is the one it ran with") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "the configuration that a run saves is the one it ran with") {
   const std::string printed = succeed(place, "config print --config lm.yaml").out;
   CHECK(place.read("runs/lm/config.yaml") == printed);
   place.write("again.yaml", printed);
   CHECK(succeed(place, "config print --config again.yaml").out == printed);
   CHECK(contains(succeed(place, "config check --config runs/lm/config.yaml").out, "is valid"));
   // From anywhere, with paths that are relative to where one stands.
-  std::filesystem::create_directory(place / "below");
+  fs::create_directory(place / "below");
   const Outcome outcome = run_shell(
       place,
       "cd below && $capstan train --config ../lm.yaml --set data.train=../text folder=../elsewhere train.steps=2");
   CHECK(outcome.code == 0);
-  CHECK(std::filesystem::exists(place / "elsewhere/lm/checkpoints/last/model.safetensors"));
+  CHECK(fs::exists(place / "elsewhere/lm/checkpoints/last/model.safetensors"));
 }
 
 }  // namespace

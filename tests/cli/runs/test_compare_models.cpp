@@ -10,14 +10,7 @@ namespace {
 /// Rows of a table printed as CSV, without its header.
 std::vector<std::vector<std::string>> rows_of(const std::string& csv) {
   std::vector<std::vector<std::string>> rows;
-  for (const std::string& line : lines_of(csv)) {
-    rows.emplace_back();
-    for (size_t begin = 0; begin <= line.size();) {
-      const size_t end = std::min(line.find(',', begin), line.size());
-      rows.back().push_back(line.substr(begin, end - begin));
-      begin = end + 1;
-    }
-  }
+  for (const std::string& line : lines_of(csv)) rows.push_back(cells(line, ','));
   rows.erase(rows.begin());
   return rows;
 }

@@ -4,8 +4,6 @@
 #include "tests/cli/support/samples.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
-
 TEST_CASE("a run that has ended keeps its best model, says what it takes, and does nothing when trained once more") {
   const SamplePlace place;
   struct Case {
@@ -20,7 +18,7 @@ TEST_CASE("a run that has ended keeps its best model, says what it takes, and do
       {"kept", {}, true, true}};
   for (const auto& [name, settings, best_is_last, kept] : cases) {
     INFO(name);
-    Words command = Words{"train", "--config", "classifier.yaml", "--set", std::string("name=") + name} + settings;
+    const Words command = train_words("classifier.yaml", {std::string("name=") + name}) + settings;
     const std::string run_folder = std::string("runs/") + name, checkpoints = run_folder + "/checkpoints/";
     const Outcome trained = succeed(place, command);
     check_contains(trained.err, {run_folder + ": ", " on disk"});
@@ -33,8 +31,8 @@ TEST_CASE("a run that has ended keeps its best model, says what it takes, and do
     const auto content = place.content(checkpoints);
     CHECK(contains(succeed(place, command).err, "nothing to do: this run is finished"));
     CHECK(place.content(checkpoints) == content);
-    command.emplace_back("train.steps=9");
-    check_refused(place, name, command, "train.keep_optimizer: true ... --set name=NEW train.init_from=");
+    check_refused(place, name, command + "train.steps=9",
+                  "train.keep_optimizer: true ... --set name=NEW train.init_from=");
   }
 }
 

@@ -4,26 +4,22 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "core/io/json.hpp"
 #include "tests/cli/support/samples.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
-
-TEST_CASE("eval prints the same loss whatever the batch size, and what belongs to it") {
-  const TrainedPlace place;
-  for (const char* const run_folder : {"runs/lm", "runs/classifier"}) {
+TEST_CASE_FIXTURE(Trained, "eval prints the same loss whatever the batch size, and what belongs to it") {
+  for (const std::string run_folder : {"runs/lm", "runs/classifier"}) {
     INFO(run_folder);
-    const std::string text = succeed(place, {"eval", run_folder, "--set", "train.batch_size=1"}).out;
+    const std::string batches = "eval " + run_folder + " --set train.batch_size=";
+    const std::string text = succeed(place, batches + "1").out;
     const double loss = number_of(text, "loss");
     CHECK(number_of(text, "targets") > 0);
     CHECK(number_of(text, "accuracy") >= 0);
     CHECK(number_of(text, "accuracy") <= 1);
     for (const char* const size : {"2", "3", "7", "64"}) {
-      const std::string other =
-          succeed(place, {"eval", run_folder, "--set", std::string("train.batch_size=") + size}).out;
+      const std::string other = succeed(place, batches + size).out;
       CHECK(std::abs(number_of(other, "loss") - loss) <= 1.000001e-6);  // both are rounded to 6 digits
       CHECK(number_of(other, "targets") == number_of(text, "targets"));
       CHECK(number_of(other, "accuracy") == number_of(text, "accuracy"));
@@ -39,8 +35,7 @@ TEST_CASE("eval prints the same loss whatever the batch size, and what belongs t
                 2);
 }
 
-TEST_CASE("eval and predict refuse keys that would be those of another model") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "eval and predict refuse keys that would be those of another model") {
   check_refused(place, "another width", "eval runs/lm --set model.width=64",
                 "--set model.width=64 ... trained with ... leave this key unchanged", 2);
   check_refused(place, "another tokenizer", "eval runs/lm --set data.tokenizer.type=byte", "--set data.tokenizer", 2);
@@ -48,12 +43,9 @@ TEST_CASE("eval and predict refuse keys that would be those of another model") {
                 "--set model.dropout=0.9", 2);
 }
 
-TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same as JSON") {
-  const TrainedPlace place;
-  const Words arguments = "eval runs/classifier --split train";
-  const std::string text = succeed(place, arguments).out;
-  Words with_json = arguments + "--format json";
-  const nlohmann::json json = parse_json(succeed(place, with_json).out);
+TEST_CASE_FIXTURE(Trained, "eval of a classifier: every class, the confusion matrix, and the same as JSON") {
+  const std::string text = succeed(place, "eval runs/classifier --split train").out;
+  const nlohmann::json json = eval_json(place, "runs/classifier --split train");
   for (const char* const figure : {"targets", "loss", "accuracy", "macro_f1", "calibration_error"}) {
     INFO(figure);
     CHECK(number_of(text, figure) == doctest::Approx(json.at(figure).get<double>()).epsilon(1e-3));
@@ -79,14 +71,13 @@ TEST_CASE("eval of a classifier: every class, the confusion matrix, and the same
   place.write("one.tsv", "good\ta fine day 1\n");
   const std::string few = succeed(place, "eval runs/classifier --split test --set data.test=[one.tsv]").out;
   check_contains(few, {" of 3 classes\n", "-       -       -         -         0\n"});
-  const nlohmann::json lm = parse_json(succeed(place, "eval runs/lm --format json").out);
+  const nlohmann::json lm = eval_json(place, "runs/lm");
   CHECK(lm.contains("bits_per_byte"));
   CHECK_FALSE(lm.contains("confusion"));
   check_refused(place, "a format of another name", "eval runs/lm --format xml", "--format ... xml ... {text,json}", 2);
 }
 
-TEST_CASE("eval counts a class that training did not have as wrong, of every kind of classifier") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "eval counts a class that training did not have as wrong, of every kind of classifier") {
   std::string known;
   for (int i = 0; i < 6; ++i) known += i % 2 == 0 ? "good\ta fine day\n" : "bad\ta sad night\n";
   place.write("known.tsv", known);
@@ -122,29 +113,19 @@ TEST_CASE("eval counts a class that training did not have as wrong, of every kin
   }
 }
 
-TEST_CASE("the perplexity per word counts words between blanks, and the ends of lines") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "the perplexity per word counts words between blanks, and the ends of lines") {
   place.write("few.txt", "the  sea and\n\n the sea\n");  // 5 words, 3 lines
-  const auto report = [&](const std::string& split, const std::string& file) {
-    return parse_json(
-        succeed(place, {"eval", "runs/lm", "--format", "json", "--split", split, "--set", "data.valid=[" + file + "]"})
-            .out);
-  };
-  const nlohmann::json few = report("valid", "few.txt");
+  const nlohmann::json few = eval_json(place, "runs/lm --set data.valid=[few.txt]");
   const double nats = few.at("loss").get<double>() * few.at("targets").get<double>();
   CHECK(nats / std::log(few.at("word_perplexity").get<double>()) == doctest::Approx(8).epsilon(1e-6));
-  CHECK_FALSE(report("train", "few.txt").contains("word_perplexity"));  // its text is not kept
+  CHECK_FALSE(eval_json(place, "runs/lm --split train").contains("word_perplexity"));  // its text is not kept
 }
 
-TEST_CASE("eval that learns from what it has scored has figures of its own, and changes nothing") {
-  const TrainedPlace place;
-  const auto report = [&](Words more) {
-    more.insert(more.begin(), {"eval", "runs/lm", "--split", "train", "--format", "json"});
-    return parse_json(succeed(place, more).out);
-  };
-  const nlohmann::json plain = report({}), barely = report({"--adapt", "1e-12", "--adapt-decay", "0"}),
-                       adapted = report({"--adapt", "1e-3"}), cached = report({"--cache", "200"}),
-                       both = report({"--cache", "200", "--adapt", "1e-3"});
+TEST_CASE_FIXTURE(Trained, "eval that learns from what it has scored has figures of its own, and changes nothing") {
+  const auto report = [&](const std::string& more) { return eval_json(place, "runs/lm --split train " + more); };
+  const nlohmann::json plain = report(""), barely = report("--adapt 1e-12 --adapt-decay 0"),
+                       adapted = report("--adapt 1e-3"), cached = report("--cache 200"),
+                       both = report("--cache 200 --adapt 1e-3");
   CHECK_FALSE(plain.contains("adapted_loss"));
   for (const nlohmann::json* const other : {&barely, &adapted, &cached, &both})
     for (const char* const figure : {"loss", "targets", "perplexity", "bits_per_byte"})
@@ -156,28 +137,20 @@ TEST_CASE("eval that learns from what it has scored has figures of its own, and 
   CHECK(cached.at("cache_weight").get<double>() > 0);
   CHECK(adapted.at("adapted_perplexity").get<double>() ==
         doctest::Approx(std::exp(adapted.at("adapted_loss").get<double>())).epsilon(1e-6));
-  CHECK(report({}) == plain);
+  CHECK(report("") == plain);
   check_refused(place, "a rate at which weights run away", "eval runs/lm --adapt 1", "--adapt ... smaller");
   check_refused(place, "a decay alone", "eval runs/lm --adapt-decay 0.1", "--adapt-decay ... --adapt RATE", 2);
   for (const char* const option : {"--adapt", "--cache"})
     check_refused(place, "a classifier", {"eval", "runs/classifier", option, "1"}, "language-model");
 }
 
-TEST_CASE("the loss that eval prints is the one that training saw") {
-  const TrainedPlace place;
-  for (const char* const name : {"lm", "classifier"}) {
-    double seen = NAN;
-    for (const std::string& line : lines_of(place.read("runs/" + std::string(name) + "/metrics.jsonl"))) {
-      const nlohmann::json event = parse_json(line);
-      if (event.at("event") == "valid" && event.at("best").get<bool>()) seen = event.at("loss").get<double>();
-    }
-    CHECK(number_of(succeed(place, {"eval", "runs/" + std::string(name)}).out, "loss") ==
-          doctest::Approx(seen).epsilon(1e-5));
-  }
+TEST_CASE_FIXTURE(Trained, "the loss that eval prints is the one that training saw") {
+  for (const std::string name : {"lm", "classifier"})
+    CHECK(number_of(succeed(place, {"eval", "runs/" + name}).out, "loss") ==
+          doctest::Approx(best_validation(place, name).at("loss").get<double>()).epsilon(1e-5));
 }
 
-TEST_CASE("eval with weights of fewer bits: another loss, a little; not where nothing is rounded") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "eval with weights of fewer bits: another loss, a little; not where nothing is rounded") {
   const auto loss = [&](const std::string& weights) {
     return number_of(succeed(place, {"eval", "runs/lm", "--split", "train", "--weights", weights}).out, "loss");
   };
@@ -187,16 +160,13 @@ TEST_CASE("eval with weights of fewer bits: another loss, a little; not where no
     CHECK(loss(weights) != exact);
     CHECK(loss(weights) == doctest::Approx(exact).epsilon(0.01));
   }
-  std::string texts;
-  for (int i = 0; i < 20; ++i) texts += "on\ta b c\noff\tb c a\n";
-  place.write("texts.tsv", texts);
+  place.write("texts.tsv", text_of(Words(20, "on\ta b c\noff\tb c a")));
   succeed(place, "train --config classify --set name=linear data.train=[texts.tsv] data.test=[texts.tsv]");
   check_refused(place, "no blocks", "eval runs/linear --weights int8", "linear-classifier");
   check_refused(place, "weights that learn", "eval runs/lm --weights int8 --adapt 1e-3", "--weights ... --adapt", 2);
 }
 
-TEST_CASE("compare: one row per run, the best first, and only the keys in which the runs differ") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "compare: one row per run, the best first, and only the keys in which the runs differ") {
   succeed(place, "train --config lm.yaml --set name=other train.lr=1e-9 model.width=24");
   place.write("runs/notes.txt", "not a run");
   std::vector<std::string> lines = lines_of(succeed(place, "compare runs/other runs/lm").out);
@@ -263,8 +233,7 @@ TEST_CASE("figures of other texts are not ranked: a cross-validation, texts held
       {"own", "data.train=[train.tsv] data.valid=[valid.tsv]"},
       {"own-others", "data.train=[other.tsv] data.valid=[valid.tsv]"}};
   for (const auto& [name, keys] : runs) {
-    const Words words = Words{"train", "--config", "classify", "--set", "name=" + name} + keys;
-    const Outcome trained = succeed(place, words);
+    const Outcome trained = succeed(place, train_words("classify", {"name=" + name}) + keys);
     const bool crossed = keys.size() == 1 || keys[1] == "model.words=[1]";
     CHECK(contains(trained.err, "] Cross-validation : Loss ") == crossed);
     CHECK(contains(trained.err, "] Valid : Loss ") == !crossed);
@@ -291,8 +260,7 @@ TEST_CASE("figures of other texts are not ranked: a cross-validation, texts held
 
 TEST_CASE("eval --format json has precision and recall of each class over thresholds of its probability") {
   const TrainedPlace place;
-  const nlohmann::json classes =
-      parse_json(succeed(place, "eval runs/classifier --split train --format json").out).at("classes");
+  const nlohmann::json classes = eval_json(place, "runs/classifier --split train").at("classes");
   REQUIRE(classes.size() == 3);
   for (const nlohmann::json& of_class : classes) {
     const nlohmann::json& curve = of_class.at("curve");
@@ -304,9 +272,8 @@ TEST_CASE("eval --format json has precision and recall of each class over thresh
   }
 }
 
-TEST_CASE("compare, report and verify take a folder of runs; a sweep beside runs is its runs") {
-  const TrainedPlace place;
-  std::filesystem::create_directory(place / "runs/grid");
+TEST_CASE_FIXTURE(Trained, "compare, report and verify take a folder of runs; a sweep beside runs is its runs") {
+  fs::create_directory(place / "runs/grid");
   for (const char* const name : {"grid/a", "grid/b"})
     copy_files(place / "runs/lm", place / ("runs/" + std::string(name)));
   CHECK(lines_of(succeed(place, "compare runs/grid --format csv").out).size() == 3);
@@ -319,8 +286,7 @@ TEST_CASE("compare, report and verify take a folder of runs; a sweep beside runs
   check_contains(whole, {"runs/lm: whole", "runs/grid/a: whole", "runs/grid/b: whole"});
 }
 
-TEST_CASE("eval and report of a run that has test data alone use these, and say so") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "eval and report of a run that has test data alone use these, and say so") {
   succeed(place,
           "train --config classifier.yaml --set data.valid_fraction=0 data.test=[train.tsv] train.valid_every=0");
   const Outcome outcome = succeed(place, "eval runs/classifier");
@@ -333,8 +299,7 @@ TEST_CASE("eval and report of a run that has test data alone use these, and say 
   CHECK(contains(place.read("page.html"), "\"split\":\"test\""));
 }
 
-TEST_CASE("eval needs the files of its split alone; those of other splits may be missing") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "eval needs the files of its split alone; those of other splits may be missing") {
   std::string pairs;
   for (int i = 0; i < 40; ++i) pairs += std::to_string(i) + " and one\t" + std::to_string(i + 1) + "\n";
   place.write("pairs.tsv", pairs);
@@ -351,16 +316,15 @@ TEST_CASE("eval needs the files of its split alone; those of other splits may be
     const std::string held = place.read(train);
     for (const char* const name : {"held-out.tsv", "test.tsv"}) place.write(name, held);
     const std::string format = run[0] == "classifier" ? "data.format=tsv" : "seed=2";
-    Words command{"train", "--config", run[0] + ".yaml", "--set", "data.train=[" + train + "]", "data.test=[test.tsv]",
-                  format};
-    command.insert(command.end(), run.begin() + 2, run.end());
-    succeed(place, command);
+    const Words more(run.begin() + 2, run.end());
+    succeed(place,
+            train_words(run[0] + ".yaml", {"data.train=[" + train + "]", "data.test=[test.tsv]", format}) + more);
     const std::string of_test = succeed(place, {"eval", folder, "--split", "test"}).out;
     const std::string of_valid = succeed(place, {"eval", folder}).out;
-    std::filesystem::remove(place / "test.tsv");
+    fs::remove(place / "test.tsv");
     CHECK(succeed(place, {"eval", folder}).out == of_valid);
     place.write("test.tsv", held);
-    std::filesystem::remove(place / train);
+    fs::remove(place / train);
     CHECK(succeed(place, {"eval", folder, "--split", "test"}).out == of_test);
     CHECK(number_of(succeed(place, {"eval", folder, "--set", "data.valid=[held-out.tsv]"}).out, "loss") ==
           number_of(of_test, "loss"));
@@ -375,8 +339,7 @@ TEST_CASE(
   const std::string table = place.read("train.tsv"), text = place.read("text/a.txt");
   Words rows = lines_of(table);
   std::reverse(rows.begin(), rows.end());
-  std::string reversed;
-  for (const std::string& row : rows) reversed += row + "\n";
+  const std::string reversed = text_of(rows);
   place.write("pairs.yaml",
               "name: pairs\ndata: {type: pairs, train: [train.tsv], valid_fraction: 0.2, tokenizer: char, max_source: "
               "16, max_length: 48}\nmodel: {type: language-model, width: 8, layers: [{mixer: gau}]}\n"
@@ -409,27 +372,21 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("compare: runs between which the content of their table has changed are not ranked") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "compare: runs between which the content of their table has changed are not ranked") {
   succeed(place, "train --config classifier.yaml --set name=before");
   succeed(place, "train --config classifier.yaml --set name=seed seed=2");
   Words rows = lines_of(place.read("train.tsv"));
   std::rotate(rows.begin(), rows.begin() + 7, rows.end());
-  std::string rotated;
-  for (const std::string& row : rows) rotated += row + "\n";
-  place.write("train.tsv", rotated);
+  place.write("train.tsv", text_of(rows));
   succeed(place, "train --config classifier.yaml --set name=after");
   const Outcome compared = succeed(place, "compare runs/before runs/seed runs/after");
   CHECK(contains(compared.out, "held out of train.tsv, whose content was another\n"));
-  size_t blocks = 0;
-  for (const std::string& line : lines_of(compared.out)) blocks += contains(line, "held out of train.tsv") ? 1 : 0;
-  CHECK(blocks == 2);
+  CHECK(count_of(compared.out, "held out of train.tsv") == 2);
   CHECK_FALSE(contains(succeed(place, "compare runs/before runs/seed").out, "another"));
 }
 
-TEST_CASE("compare: what is no run is named and left out; nothing left is an error") {
-  const TrainedPlace place;
-  std::filesystem::create_directories(place / "runs/empty");
+TEST_CASE_FIXTURE(Trained, "compare: what is no run is named and left out; nothing left is an error") {
+  fs::create_directories(place / "runs/empty");
   const Outcome outcome = succeed(place, "compare runs/empty runs/lm");
   CHECK(contains(outcome.err, "runs/empty: there is no config.yaml here"));
   CHECK(lines_of(outcome.out).size() == 3);

@@ -8,12 +8,24 @@
 
 namespace capstan::testing {
 namespace {
-namespace fs = std::filesystem;
-
 /// The overrides that make of lm.yaml a model of Llama's shape.
-void train(const Workplace& place, Words overrides) {
-  overrides.insert(overrides.begin(), {"train", "--config", "lm.yaml", "--set"});
-  succeed(place, overrides);
+Outcome train(const Workplace& place, const Words& overrides) {
+  return succeed(place, train_words("lm.yaml", overrides));
+}
+
+/// The exported weights have the values of the run's and are no larger than they, but for a longer header.
+nlohmann::json check_weights(const Workplace& place, const std::string& run, const std::string& folder) {
+  succeed(place, {"export", "runs/" + run, "--format", "huggingface", "--output", folder});
+  const fs::path ours = place / ("runs/" + run + "/checkpoints/best/model.safetensors"),
+                 theirs = place / (folder + "/model.safetensors");
+  CHECK(fs::file_size(theirs) < fs::file_size(ours) + 1000);
+  const SafetensorsFile trained(ours.string()), exported(theirs.string());
+  REQUIRE(exported.tensors().size() == trained.tensors().size());
+  for (const FileTensor& tensor : trained.tensors()) {
+    CHECK(exported.at(tensor.name).dtype == tensor.dtype);
+    CHECK(exported.at(tensor.name).to_floats() == tensor.to_floats());
+  }
+  return nlohmann::json::parse(place.read(folder + "/config.json"));
 }
 
 TEST_CASE("export writes a folder for transformers with all weights, the configuration and where they are from") {
@@ -33,36 +45,18 @@ TEST_CASE("export writes a folder for transformers with all weights, the configu
   CHECK(config.at("capstan").at("format") == 1);
   CHECK(config.at("capstan").at("run") == "lm");
   CHECK(config.at("capstan").at("step") == 6);
-  const SafetensorsFile exported((place / "out/lm/model.safetensors").string());
-  const SafetensorsFile trained((place / "runs/lm/checkpoints/best/model.safetensors").string());
-  CHECK(exported.metadata().at("format") == "pt");
-  REQUIRE(exported.tensors().size() == trained.tensors().size());
-  for (const FileTensor& tensor : trained.tensors()) CHECK(exported.at(tensor.name).to_floats() == tensor.to_floats());
+  check_weights(place, "lm", "out/weights");
+  CHECK(SafetensorsFile((place / "out/lm/model.safetensors").string()).metadata().at("format") == "pt");
   const std::string card = place.read("out/lm/README.md");
   CHECK(card.rfind("---\npipeline_tag: text-generation\n", 0) == 0);
   check_contains(card, {config.at("capstan").at("weights").get<std::string>(), "```yaml\nname: lm\n"});
-}
-
-/// The exported weights have the values of the run's and are no larger than they, but for a longer header.
-nlohmann::json check_weights(const Workplace& place, const std::string& run, const std::string& folder) {
-  succeed(place, {"export", "runs/" + run, "--format", "huggingface", "--output", folder});
-  const fs::path ours = place / ("runs/" + run + "/checkpoints/best/model.safetensors"),
-                 theirs = place / (folder + "/model.safetensors");
-  CHECK(fs::file_size(theirs) < fs::file_size(ours) + 1000);
-  const SafetensorsFile trained(ours.string()), exported(theirs.string());
-  REQUIRE(exported.tensors().size() == trained.tensors().size());
-  for (const FileTensor& tensor : trained.tensors()) {
-    CHECK(exported.at(tensor.name).dtype == tensor.dtype);
-    CHECK(exported.at(tensor.name).to_floats() == tensor.to_floats());
-  }
-  return nlohmann::json::parse(place.read(folder + "/config.json"));
 }
 
 TEST_CASE("an export has the types of a run's weights, and the rows of its tables of n-grams that are not zero") {
   const SamplePlace place;
   const std::string table = "{orders: [1, 2], buckets: 40000, width: 4}";
   train(place, {"name=tokens", "model.ngram_embedding=" + table});
-  succeed(place, {"train", "--config", "classifier.yaml", "--set", "name=classes", "model.ngrams=" + table});
+  succeed(place, train_words("classifier.yaml", {"name=classes", "model.ngrams=" + table}));
   succeed(place, "train --config classify --set name=linear data.train=[train.tsv] model.buckets=65536");
   for (const auto& [run, name, rows] : {std::tuple("tokens", "ngram_embedding.table", 40000),
                                         {"classes", "ngrams.table", 40000},
@@ -76,15 +70,12 @@ TEST_CASE("an export has the types of a run's weights, and the rows of its table
       CHECK(stored.at("stored") < rows / 10);
     }
   }
-  CHECK_FALSE(
-      contains(succeed(place, {"train", "--config", "lm.yaml", "--set", "name=next", "train.steps=1",
-                               "model.ngram_embedding=" + table, "train.init_from=out/tokens/model.safetensors"})
-                   .err,
-               "fresh"));
+  const Outcome next = train(place, {"name=next", "train.steps=1", "model.ngram_embedding=" + table,
+                                     "train.init_from=out/tokens/model.safetensors"});
+  CHECK_FALSE(contains(next.err, "fresh"));
 }
 
-TEST_CASE("an exported tokenizer adds the tokens of predict and cuts a text where predict cuts it") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "an exported tokenizer adds the tokens of predict and cuts a text where predict cuts it") {
   place.write("pairs.tsv", "a fine day\tgood\nsad night\tbad\ndull\tso so\nfine\tgood\nsad\tbad\n");
   const std::string fills =
       "model={type: masked-language-model, width: 16, max_length: 40, positions: learned, layers: [{mixer: aft-simple, "
@@ -111,8 +102,7 @@ TEST_CASE("an exported tokenizer adds the tokens of predict and cuts a text wher
   CHECK(part("short", "config.json").at("reading") == nlohmann::json{{"longest", 16}, {"truncate", "tail"}});
 }
 
-TEST_CASE("what an export says of its origin names files, not the folders they are in") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "what an export says of its origin names files, not the folders they are in") {
   const std::string here = (place / "").string();
   train(place,
         {"name=first", "train.steps=1", "folder=" + here + "runs/", "data.train=[" + here + "text/a.txt]",
@@ -133,12 +123,10 @@ TEST_CASE("a run that starts from an export has its weights, with the table of n
   train(place, {"name=first", ngrams});
   succeed(place, "export runs/first --format huggingface --output out");
   const auto next = [&](const std::string& table) {
-    return succeed(place, {"train", "--config", "lm.yaml", "--set", "name=next", "train.steps=1", table,
-                           "train.init_from=out/model.safetensors"})
-        .err;
+    return train(place, {"name=next", "train.steps=1", table, "train.init_from=out/model.safetensors"}).err;
   };
   CHECK_FALSE(contains(next(ngrams), "fresh"));
-  std::filesystem::remove_all(place / "runs/next");
+  fs::remove_all(place / "runs/next");
   CHECK(contains(next("model.ngram_embedding={orders: [3], buckets: 64, width: 4}"), "orders were [2], are [3]"));
 }
 
@@ -149,27 +137,16 @@ TEST_CASE("a run with another tokenizer of the same size takes neither tokens no
     place.write("words.txt", text);
     return Words{"data.train=[words.txt]", "data.tokenizer={type: char}", ngrams};
   };
-  std::string first, other;
-  for (int i = 0; i < 400; ++i) {
-    first += "abcdefgh\n";
-    other += "ijklmnop\n";
-  }
-  const auto run = [&](const std::string& name, Words overrides, const std::string& from) {
-    overrides.insert(overrides.begin(), {"name=" + name, "train.steps=1"});
-    if (!from.empty()) overrides.push_back("train.init_from=" + from);
-    overrides.insert(overrides.begin(), {"train", "--config", "lm.yaml", "--set"});
-    return succeed(place, overrides).err;
-  };
-  run("first", words(first), "");
+  const std::string first = text_of(Words(400, "abcdefgh")), other = text_of(Words(400, "ijklmnop"));
+  train(place, words(first) + "name=first train.steps=1");
   succeed(place, "export runs/first --format huggingface --output out");
-  CHECK_FALSE(contains(run("same", words(first), "out/model.safetensors"), "fresh"));
-  const std::string table = run("other", words(other), "out/model.safetensors");
-  check_contains(
-      table, {"the export has another tokenizer", "another tokenizer: n-grams are hashed by the ids of their tokens"});
+  const Words from = "train.steps=1 train.init_from=out/model.safetensors";
+  CHECK_FALSE(contains(train(place, words(first) + from + "name=same").err, "fresh"));
+  check_says(train(place, words(other) + from + "name=other"),
+             {"the export has another tokenizer", "another tokenizer: n-grams are hashed by the ids of their tokens"});
 }
 
-TEST_CASE("export refuses a folder that holds anything, and leaves it as it was") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "export refuses a folder that holds anything, and leaves it as it was") {
   place.write("out/note.txt", "mine");
   const auto before = place.content("out");
   check_refused(place, "folder in use", "export runs/lm --format huggingface --output out",
@@ -180,8 +157,7 @@ TEST_CASE("export refuses a folder that holds anything, and leaves it as it was"
   CHECK_FALSE(fs::exists(place / "new"));
 }
 
-TEST_CASE("export to GGUF is for language models; the script for llama.cpp is in the folder") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "export to GGUF is for language models; the script for llama.cpp is in the folder") {
   check_refused(place, "a classifier", "export runs/classifier --format gguf --output new",
                 "GGUF has language models of Llama's shape ... not a text-classifier");
   CHECK_FALSE(fs::exists(place / "new"));
@@ -193,26 +169,19 @@ TEST_CASE("export to GGUF is for language models; the script for llama.cpp is in
   CHECK(fs::exists(place / "out/model.safetensors"));
 }
 
-TEST_CASE("a linear classifier is exported with the module that reads texts") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a linear classifier is exported with the module that reads texts") {
   succeed(place, "train --config classify --set name=linear data.train=[train.tsv]");
   succeed(place, "export runs/linear --format huggingface --output out");
   CHECK(fs::exists(place / "out/modeling_capstan_linear.py"));
   CHECK_FALSE(fs::exists(place / "out/modeling_capstan.py"));
-  const std::string inspected = succeed(place, "inspect runs/linear").out;
-  check_contains(inspected, {"classes     3\n", " in use\nweights     "});
+  check_contains(succeed(place, "inspect runs/linear").out, {"classes     3\n", " in use\nweights     "});
   check_refused(place, "no validation data", "eval runs/linear --split valid",
                 "there is no valid split ... --split test ... cross-validation");
   check_refused(place, "ONNX", "export runs/linear --format onnx --output new",
                 "linear-classifier ... use --format huggingface");
-  check_refused(place,
-                {"tokenizer",
-                 "export runs/words --format huggingface --output new",
-                 {"what the tokenizer 'word' leaves of a text", "data.tokenizer: byte"},
-                 1,
-                 [](const Workplace& here) {
-                   succeed(here, "train --config classify --set name=words data.train=[train.tsv] data.tokenizer=word");
-                 }});
+  succeed(place, "train --config classify --set name=words data.train=[train.tsv] data.tokenizer=word");
+  check_refused(place, "tokenizer", "export runs/words --format huggingface --output new",
+                "what the tokenizer 'word' leaves of a text ... data.tokenizer: byte");
   CHECK_FALSE(fs::exists(place / "new"));
 }
 

@@ -2,19 +2,18 @@
 // losses. Others are refused.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "core/io/safetensors.hpp"
 #include "tests/cli/support/samples.hpp"
 #include "tests/support/forged_checkpoint.hpp"
 #include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
 namespace {
 
 /// A run of the fixtures, and a text of the kind that it reads.
@@ -38,9 +37,11 @@ std::vector<fs::path> versions() {
 }
 
 /// The folder of a version, where commands may write.
-void copy_version(const fs::path& version, const Workplace& place) {
-  for (const char* const part : {"data", "runs"}) copy_files(version / part, place / part);
-}
+struct VersionPlace : Workplace {
+  explicit VersionPlace(const fs::path& version) {
+    for (const char* const part : {"data", "runs"}) copy_files(version / part, *this / part);
+  }
+};
 
 std::string folder_of(const OldRun& run) { return "runs/" + run.name; }
 
@@ -57,15 +58,6 @@ std::map<std::string, double> measures(const std::string& metrics) {
   return found;
 }
 
-/// Of the validation that was the best so far.
-double best_loss(const std::string& metrics) {
-  double best = NAN;
-  for (const std::string& line : lines_of(metrics))
-    if (const nlohmann::json event = nlohmann::json::parse(line); event["event"] == "valid" && event["best"] == true)
-      best = event["loss"].get<double>();
-  return best;
-}
-
 /// Another machine rounds in another way.
 void check_close(const std::map<std::string, double>& got, const std::map<std::string, double>& expected) {
   CHECK(got.size() == expected.size());
@@ -78,8 +70,7 @@ void check_close(const std::map<std::string, double>& got, const std::map<std::s
 
 TEST_CASE("every command reads the runs of earlier versions") {
   for (const fs::path& version : versions()) {
-    const Workplace place;
-    copy_version(version, place);
+    const VersionPlace place(version);
     const auto before = place.content("runs");
     for (const OldRun& run : old_runs) {
       INFO(version.filename().string(), ": ", run.name);
@@ -94,10 +85,8 @@ TEST_CASE("every command reads the runs of earlier versions") {
       for (const std::string& command : run.text_commands)
         CHECK(!succeed(place, {command, folder}, run.text + "\n").out.empty());
       CHECK(contains(succeed(place, {"verify", folder}).out, folder + ": whole"));
-      for (const Words& command : {Words("config check"), Words("config print"), Words{"data", "check"}}) {
-        Words words = command + Words{"--config", folder + "/config.yaml"};
-        succeed(place, words);
-      }
+      for (const Words command : {"config check", "config print", "data check"})
+        succeed(place, command + Words{"--config", folder + "/config.yaml"});
     }
     Words compare{"compare"};
     for (const OldRun& run : old_runs) compare.push_back(folder_of(run));
@@ -111,20 +100,9 @@ TEST_CASE("every command reads the runs of earlier versions") {
 void spoil_weights(const Workplace& place, const std::string& folder) {
   for (const auto& entry : fs::recursive_directory_iterator(place / folder)) {
     if (entry.path().filename() != "model.safetensors") continue;
-    std::vector<TensorToWrite> tensors;
-    std::vector<std::vector<float>> values;
-    std::map<std::string, std::string> metadata;
-    {
-      const SafetensorsFile file(entry.path().string());
-      metadata = file.metadata();
-      for (const FileTensor& tensor : file.tensors()) {
-        values.emplace_back(static_cast<size_t>(tensor.size), NAN);
-        tensors.push_back({tensor.name, DType::f32, tensor.shape, values.back().data()});
-      }
-    }
-    for (const char* const key : {"xxh3_128", "sparse", "factors"}) metadata.erase(key);
-    fs::remove(entry.path());
-    write_safetensors(entry.path().string(), tensors, metadata);
+    change_tensors(entry.path(), [](const std::string&, std::vector<float>& values) {
+      std::fill(values.begin(), values.end(), NAN);
+    });
   }
   for (const auto& checkpoint : fs::directory_iterator(place / (folder + "/checkpoints")))
     if (checkpoint.is_directory()) forge_state(checkpoint.path());
@@ -132,8 +110,7 @@ void spoil_weights(const Workplace& place, const std::string& folder) {
 
 TEST_CASE("no command gives results of weights that are not finite: the error names the text") {
   for (const fs::path& version : versions()) {
-    const Workplace place;
-    copy_version(version, place);
+    const VersionPlace place(version);
     for (const OldRun& run : old_runs) {
       INFO(version.filename().string(), ": ", run.name);
       const std::string folder = folder_of(run);
@@ -155,13 +132,11 @@ TEST_CASE("no command gives results of weights that are not finite: the error na
 
 TEST_CASE("weights of earlier versions evaluate to the loss that their run recorded") {
   for (const fs::path& version : versions()) {
-    const Workplace place;
-    copy_version(version, place);
+    const VersionPlace place(version);
     for (const OldRun& run : old_runs) {
       INFO(version.filename().string(), ": ", run.name);
-      const double best = best_loss(place.read(folder_of(run) + "/metrics.jsonl"));
-      const std::string out = succeed(place, {"eval", folder_of(run), "--format", "json"}).out;
-      CHECK(nlohmann::json::parse(out).at("loss").get<double>() == doctest::Approx(best).epsilon(1e-4));
+      const auto best = best_validation(place, run.name).at("loss").get<double>();
+      CHECK(eval_json(place, {folder_of(run)}).at("loss").get<double>() == doctest::Approx(best).epsilon(1e-4));
     }
   }
 }
@@ -170,8 +145,7 @@ TEST_CASE("runs of earlier versions go on to the losses that they would have rea
   for (const fs::path& version : versions()) {
     for (const OldRun& run : old_runs) {
       INFO(version.filename().string(), ": ", run.name);
-      const Workplace place;
-      copy_version(version, place);
+      const VersionPlace place(version);
       const std::string folder = folder_of(run), config = folder + "/config.yaml";
       const bool linear = contains(run.name, "linear");
       succeed(place, {"train", "--config", config, "--set", linear ? "seed=3" : "train.steps=10"});
@@ -188,8 +162,7 @@ TEST_CASE("runs of earlier versions go on to the losses that they would have rea
 }
 
 TEST_CASE("a run of another version is refused by every command, with the version to use, and nothing is changed") {
-  const Workplace place;
-  copy_version(source_path("tests/fixtures/runs/0.4.0"), place);
+  const VersionPlace place(source_path("tests/fixtures/runs/0.4.0"));
   const std::string name = "runs/classifier/checkpoints/step-6/state.json";
   const auto set_format = [&](int64_t format) { forge_state((place / name).parent_path(), {{"format", format}}); };
   const std::string config = place.read("runs/classifier/config.yaml");

@@ -4,8 +4,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/io/file.hpp"
@@ -142,7 +140,7 @@ train: {steps: 2, batch_size: 4, progress: plain}
   const Words check{"data", "check", "--config", "masked.yaml"}, train{"train", "--config", "masked.yaml", "--set"};
   succeed(place, check);
   succeed(place, train + "name=one");
-  succeed(place, train + Words{"name=named", "data.classes=[news, sport]"});
+  succeed(place, train + "name=named data.classes=[news,sport]");
   succeed(place, train + "name=several data.multi_label=true");
   succeed(place, train + "name=none data.multi_label=true data.train=[none.tsv] data.valid=[none.tsv]");
   for (const char* const run : {"runs/one", "runs/none"}) {
@@ -159,16 +157,11 @@ TEST_CASE("masked language model: an interrupted run ends as one that was not") 
   const Workplace& place = trained();
   succeed(place, "train --config masked.yaml --set name=parts --set train.steps=4");
   succeed(place, "train --config masked.yaml --set name=parts");
-  CHECK(place.read("runs/parts/checkpoints/step-6/model.safetensors") ==
-        place.read("runs/masked/checkpoints/step-6/model.safetensors"));
+  CHECK(place.read(model_of("parts", "step-6")) == place.read(model_of("masked", "step-6")));
   // The texts of labelled data serve as well, with the tokenizer that a classifier on them has.
   place.write("labelled.yaml", R"(name: on-labelled
 data: {type: labelled, train: [train.tsv], valid_fraction: 0.2, max_length: 16, tokenizer: char}
-model:
-  type: masked-language-model
-  width: 16
-  max_length: 16
-  layers: [{mixer: {type: fastformer}}]
+model: {type: masked-language-model, width: 16, max_length: 16, layers: [{mixer: {type: fastformer}}]}
 train: {steps: 2, batch_size: 4, progress: none}
 )");
   succeed(place, "train --config labelled.yaml");
@@ -224,9 +217,9 @@ TEST_CASE("predict: tables, the likeliest classes, the text, and errors") {
   place.write("texts.csv", "label,text\ngood,\"a fine,\nday\"\nbad,sad night\n");
   place.write("texts.jsonl", "{\"text\": \"a fine,\\nday\"}\n{\"text\": \"sad night\"}\n");
   const auto labels = [&](const Words& arguments, const std::string& input = "") {
-    const Words all = Words("predict runs/classifier") + arguments;
     Words first;
-    for (const std::string& line : lines_of(succeed(place, all, input).out)) first.push_back(cells(line)[0]);
+    for (const std::string& line : lines_of(succeed(place, Words("predict runs/classifier") + arguments, input).out))
+      first.push_back(cells(line)[0]);
     return first;
   };
   const Words from_json = labels({"texts.jsonl"});
@@ -249,19 +242,15 @@ TEST_CASE("predict: tables, the likeliest classes, the text, and errors") {
   }
   check_refused(place, "lines have no labels", "predict runs/classifier --errors", "--errors ... --input", 2,
                 "sad night\n");
-  check_refused(place, {"an unreadable row",
-                        "predict runs/classifier odd.jsonl",
-                        {"odd.jsonl:1", "must be a string"},
-                        1,
-                        [](const Workplace& at) { at.write("odd.jsonl", "{\"text\": 3}\n"); }});
+  place.write("odd.jsonl", "{\"text\": 3}\n");
+  check_refused(place, "an unreadable row", "predict runs/classifier odd.jsonl", "odd.jsonl:1 ... must be a string");
 }
 
 TEST_CASE("score: log probabilities that are those of eval") {
   const Workplace& place = trained();
-  const Words lines = lines_of(succeed(place, "score runs/lm",
-                                       "the tape\n\na drum of rope that is far longer than "
-                                       "the positions of this model are, by a factor\n")
-                                   .out);
+  const std::string texts =
+      "the tape\n\na drum of rope that is far longer than the positions of this model are, by a factor\n";
+  const Words lines = lines_of(succeed(place, "score runs/lm", texts).out);
   REQUIRE(lines.size() == 4);
   CHECK(lines[0] == "log_probability\tper_token\ttokens");
   CHECK(cells(lines[1])[2] == "8");  // characters
@@ -316,8 +305,7 @@ TEST_CASE("generate: prompts from files and lines, several samples, no unknown w
   CHECK(succeed(place, "generate runs/lm --prompt-file start.txt -n 20").out == one);
   CHECK(succeed(place, "generate runs/lm --prompt-file - -n 20", "the tape\n").out == one);
   CHECK(succeed(place, "generate runs/lm --interactive -n 20", "the tape\nthe tape\n").out == one + one);
-  const std::string several =
-      succeed(place, {"generate", "runs/lm", "--prompt", "the tape", "-n", "20", "--num-samples", "3"}).out;
+  const std::string several = succeed(place, "generate runs/lm --prompt-file start.txt -n 20 --num-samples 3").out;
   CHECK(several.substr(0, one.size()) == one);  // the first is the one that comes alone
   CHECK(several.substr(one.size(), 4) == "---\n");
   CHECK(several.find(one.substr(8), one.size()) == std::string::npos);

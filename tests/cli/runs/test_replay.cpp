@@ -1,8 +1,7 @@
 // capstan verify --replay: a piece of a run computed again, and what it says of a run that was changed afterwards.
 #include <doctest/doctest.h>
 
-#include <cstring>
-#include <nlohmann/json.hpp>
+#include <cmath>
 
 #include "core/io/json.hpp"
 #include "core/io/safetensors.hpp"
@@ -10,26 +9,15 @@
 #include "tests/support/forged_checkpoint.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
 namespace {
 
-/// The same file with one bit of one element of its first tensor changed, and a right checksum.
-void change_tensor(const std::filesystem::path& path) {
-  std::vector<TensorToWrite> tensors;
-  const SafetensorsFile file(path.string());
-  std::vector<std::vector<float>> values;
-  for (const FileTensor& tensor : file.tensors()) values.push_back(tensor.to_floats());
-  for (size_t i = 0; i < values.size(); ++i)
-    tensors.push_back({file.tensors()[i].name, DType::f32, file.tensors()[i].shape, values[i].data()});
-  uint32_t bits;
-  std::memcpy(&bits, &values[0][1], sizeof(bits));
-  bits ^= 1;
-  std::memcpy(&values[0][1], &bits, sizeof(bits));
-  auto metadata = file.metadata();
-  metadata.erase("xxh3_128");
-  metadata.erase("sparse");
-  write_safetensors(path.string(), tensors, metadata);
-  forge_state(path.parent_path());
+/// The same file with the last bit of one element of its first tensor changed, and a right checksum.
+void change_tensor(const fs::path& path) {
+  bool changed = false;
+  change_tensors(path, [&](const std::string&, std::vector<float>& values) {
+    if (!changed) values[1] = std::nextafter(values[1], INFINITY);
+    changed = true;
+  });
 }
 
 TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or the begin; what was changed is named") {
@@ -37,15 +25,13 @@ TEST_CASE("replay: the bits of a run on other threads, from any checkpoint or th
   succeed(place,
           "train --config runs/lm/config.yaml --set name=piece train.steps=12 train.epochs=0 train.save_every=4 "
           "train.keep_last=9 train.valid_every=3 train.log_every=5");
-  const std::filesystem::path folder = place.folder() / "runs/piece";
+  const fs::path folder = place.folder() / "runs/piece";
   for (const Words& steps : {Words{}, {"--steps", "4..8"}, {"--steps", "0..12", "--set", "threads=3"}}) {
-    const Words arguments = Words("verify --replay runs/piece") + steps;
-    const std::string out = succeed(place, arguments).out;
+    const std::string out = succeed(place, Words("verify --replay runs/piece") + steps).out;
     check_contains(out, {": the same\n", "tensors of model.safetensors", "tensors of optimizer.safetensors"});
   }
   const auto differs = [&](const std::string& what, const Words& more = {}) {
-    const Words arguments = Words("verify --replay runs/piece --steps 8..12") + more;
-    const Outcome ended = run(place, arguments);
+    const Outcome ended = run(place, Words("verify --replay runs/piece --steps 8..12") + more);
     CAPTURE(ended.out);
     CAPTURE(ended.err);
     CHECK(ended.code == 1);
@@ -82,9 +68,7 @@ TEST_CASE("replay: a line of metrics.jsonl that is inserted, repeated, absent, m
   const Words lines = lines_of(place.read(name));
   REQUIRE(lines.size() == 8);  // steps 1, 2, 3, the validation of 3, 4, 5, 6 and its validation
   const auto differs = [&](const Words& changed, size_t line) {
-    std::string text;
-    for (const std::string& each : changed) text += each + "\n";
-    place.write(name, text);
+    place.write(name, text_of(changed));
     const Outcome ended = run(place, "verify --replay runs/lm --steps 0..6");
     CHECK(ended.code == 1);
     check_contains(ended.out, {fmt::format("different: metrics.jsonl: line {} of these steps: saved ", line)});
@@ -102,14 +86,11 @@ TEST_CASE("replay: a line of metrics.jsonl that is inserted, repeated, absent, m
   changed[2].insert(1, "\"more\":1,");
   differs(changed, 3);
   // What a kill has cut at the end is no part of the run.
-  std::string text;
-  for (const std::string& line : lines) text += line + "\n";
-  place.write(name, text + "{\"event\":\"tr");
+  place.write(name, text_of(lines) + "{\"event\":\"tr");
   CHECK(contains(run(place, "verify --replay runs/lm --steps 0..6").out, ": the same\n"));
 }
 
-TEST_CASE("replay checks the files, too: a tokenizer, a checkpoint that it does not begin at") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "replay checks the files, too: a tokenizer, a checkpoint that it does not begin at") {
   const auto damaged = [&](const Words& more, const std::string& what) {
     const Outcome ended = run(place, Words("verify --replay -q runs/lm") + more);
     CHECK(ended.code == 1);
@@ -162,21 +143,18 @@ TEST_CASE("replay validates where the run did: at its time limit, and at an end 
             "train --config runs/lm/config.yaml --set name=longer train.epochs=0 train.schedule.shape=constant "
             "train.valid_every=5 train.log_every=3 train.keep_optimizer=true train.keep_last=9 train.steps=" +
                 steps);
-  check_contains(succeed(place, "verify --replay runs/longer --steps 0..12").out,
-                 {": the same\n", "fields of state.json"});
-  check_contains(succeed(place, "verify --replay runs/longer --steps 5..10").out,
-                 {": the same\n", "fields of state.json"});
+  for (const std::string steps : {"0..12", "5..10"})
+    check_contains(succeed(place, "verify --replay runs/longer --steps " + steps).out,
+                   {": the same\n", "fields of state.json"});
 }
 
-TEST_CASE("replay: settings without effect on what is computed are no difference") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "replay: settings without effect on what is computed are no difference") {
   const Outcome same =
       succeed(place, "verify --replay runs/lm --steps 0..6 --set train.keep_last=5 train.save_every=1");
   check_contains(same.out, {": the same\n", "note:      config.yaml: train.keep_last was 2, is now 5"});
 }
 
-TEST_CASE("replay of a linear classifier solves for it again") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "replay of a linear classifier solves for it again") {
   place.write("linear.yaml",
               "name: linear\ndata: {type: labelled, train: [train.tsv]}\nmodel: {type: linear-classifier, words: [1, "
               "2], buckets: 4096}\ntrain: {steps: 1}\n");

@@ -9,12 +9,9 @@
 
 #include "core/io/json.hpp"
 #include "tests/cli/support/samples.hpp"
-#include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// The page stands alone, and has its own script and its data. Returns the data.
 nlohmann::json page_data(const Workplace& place, const std::string& file) {
@@ -32,8 +29,7 @@ nlohmann::json page_data(const Workplace& place, const std::string& file) {
   return parse_json(page.substr(data + begin.size(), end - data - begin.size()));
 }
 
-TEST_CASE("a page of a language model: curves, a sample, position bias") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a page of a language model: curves, a sample, position bias") {
   CHECK(succeed(place, "report runs/lm --output lm.html").out == "");
   const nlohmann::json data = page_data(place, "lm.html");
   CHECK(contains(data.at("lead").at(0), "A language-model on data of type text: text. Trained 20"));
@@ -52,11 +48,9 @@ TEST_CASE("a page of a language model: curves, a sample, position bias") {
   CHECK_FALSE(page_data(place, "curves.html").at("runs").at(0).contains("model"));
 }
 
-TEST_CASE("runs beside each other: one legend, their differences, mean and deviation over seeds") {
-  const SamplePlace place;
-  for (const char* const seed : {"1", "2"})
-    succeed(place,
-            {"train", "--config", "lm.yaml", "--set", "name=s" + std::string(seed), "seed=" + std::string(seed)});
+TEST_CASE_FIXTURE(Samples, "runs beside each other: one legend, their differences, mean and deviation over seeds") {
+  for (const std::string seed : {"1", "2"})
+    succeed(place, "train --config lm.yaml --set name=s" + seed + " seed=" + seed);
   succeed(place, "report runs/s1 runs/s2 --output both.html --curves-only");
   const nlohmann::json data = page_data(place, "both.html");
   CHECK(data.at("title") == "runs: 2 runs");
@@ -71,16 +65,15 @@ TEST_CASE("runs beside each other: one legend, their differences, mean and devia
   CHECK(contains(table, "Over seeds and folds, mean ± standard deviation:"));
 }
 
-TEST_CASE("classes, texts and names with signs of HTML stay text; every mixer's weights are shown") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "classes, texts and names with signs of HTML stay text; every mixer's weights are shown") {
   std::string rows;
   for (int i = 0; i < 30; ++i) rows += fmt::format("<b>&\"x\"\ta <i>fine</i> day {0}\n'sad'\tnight & \"fog\" {0}\n", i);
   place.write("train.tsv", rows);
-  for (const char* const mixer : {"fastformer", "flash", "gau", "attention"})
-    succeed(place, {"train", "--config", "classifier.yaml", "--set", "name=<u>" + std::string(mixer),
-                    "model.layers=[{mixer: " + std::string(mixer) + "}]", "model.pooling=cls"});
-  succeed(place, {"report", "runs/<u>fastformer", "runs/<u>flash", "runs/<u>gau", "runs/<u>attention", "-o", "all.html",
-                  "--text", "<i>a > y"});
+  for (const std::string mixer : {"fastformer", "flash", "gau", "attention"})
+    succeed(place, train_words("classifier.yaml",
+                               {"name=<u>" + mixer, "model.layers=[{mixer: " + mixer + "}]", "model.pooling=cls"}));
+  succeed(place, Words("report runs/<u>fastformer runs/<u>flash runs/<u>gau runs/<u>attention -o all.html") +
+                     Words{"--text", "<i>a > y"});
   const nlohmann::json data = page_data(place, "all.html");
   REQUIRE(data.at("runs").size() == 4);
   for (const nlohmann::json& run : data.at("runs")) {
@@ -102,8 +95,7 @@ TEST_CASE("classes, texts and names with signs of HTML stay text; every mixer's 
   }
 }
 
-TEST_CASE("without its data a run still has its curves, and the page says what is missing") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "without its data a run still has its curves, and the page says what is missing") {
   fs::remove(place / "train.tsv");
   fs::remove_all(place / "text");
   const Outcome outcome = succeed(place, "report runs/classifier -o page.html");
@@ -118,8 +110,7 @@ TEST_CASE("without its data a run still has its curves, and the page says what i
   CHECK(contains(page_data(place, "lm.html").at("runs").at(0).at("notes").at(0), "the model is not shown"));
 }
 
-TEST_CASE("what report and metrics refuse") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "what report and metrics refuse") {
   fs::create_directories(place / "empty");
   fs::create_directories(place / "begun");
   fs::copy_file(place / "runs/lm/config.yaml", place / "begun/config.yaml");
@@ -148,8 +139,7 @@ void check_figures(const Workplace& place, const std::string& run, const nlohman
       {"step", "step"}, {"loss", "loss"}, {"learning_rate", "lr"}, {"gradient_norm", "grad_norm"}};
   std::map<std::string, nlohmann::json> train, valid;
   nlohmann::json best;
-  for (const std::string& line : lines_of(place.read("runs/" + run + "/metrics.jsonl"))) {
-    const nlohmann::json event = parse_json(line);
+  for (const nlohmann::json& event : events_of(place, run)) {
     if (event.at("event") == "train")
       for (const auto& [name, key] : of_training) train[name].push_back(event.value(key, nlohmann::json()));
     else
@@ -181,8 +171,7 @@ model:
 train: {steps: 40, batch_size: 4, lr: 5e-3, valid_every: 10, log_every: 4, progress: plain}
 )";
 
-TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for each kind of run") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "the figures of a page are those of metrics.jsonl and of eval, for each kind of run") {
   std::string pairs, labelled, topics;
   for (int i = 0; i < 40; ++i) {
     const std::string a = i % 2 == 0 ? "red" : "blue", b = i % 3 == 0 ? "ship" : "rope", c = i % 5 == 0 ? "old" : "new";
@@ -195,8 +184,7 @@ TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for eac
   place.write("labelled.tsv", labelled);
   place.write("topics.tsv", topics);
   succeed(place, "train --config pairs.yaml");
-  succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=linear",
-                  "data.train=[labelled.tsv]", "data.test=[labelled.tsv]"});
+  succeed(place, classify_words("linear", "data.train=[labelled.tsv] data.test=[labelled.tsv]"));
   succeed(place,
           "train --config classifier.yaml --set name=topics data.train=[topics.tsv] data.multi_label=true "
           "train.monitor=micro-f1 train.valid_every=2");
@@ -209,8 +197,7 @@ TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for eac
     check_figures(place, run, data);
     if (run == "lm") continue;
     const std::string split = run == "linear" ? "test" : "valid";
-    const nlohmann::json figures =
-        parse_json(succeed(place, {"eval", "runs/" + run, "--split", split, "--format", "json"}).out);
+    const nlohmann::json figures = eval_json(place, {"runs/" + run, "--split", split});
     for (const auto& [name, value] : figures.items())
       if (name != "classes") CHECK_MESSAGE(shown[run].at("evaluation").at(name) == value, run, " ", name);
   }
@@ -219,8 +206,7 @@ TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for eac
   CHECK(pair.at(1) == "ship red");
   CHECK(contains(shown["linear"].at("ngrams").dump(), "blueish"));
   CHECK(shown["topics"].at("evaluation").at("classes").size() == 24);
-  std::filesystem::copy(place / "runs/linear", place / "runs/other",
-                        std::filesystem::copy_options::recursive | std::filesystem::copy_options::copy_symlinks);
+  copy_files(place / "runs/linear", place / "runs/other");
   succeed(place, "report runs/linear runs/other -o page.html");
   CHECK(page_data(place, "page.html").at("groups").at(0).at("runs") == nlohmann::json({0, 1}));
   place.write("labelled.tsv", labelled + "red\tsecret\n");
@@ -232,8 +218,7 @@ TEST_CASE("the figures of a page are those of metrics.jsonl and of eval, for eac
   CHECK(contains(page_data(place, "page.html").dump(), "blueish"));
 }
 
-TEST_CASE("the figures of a sweep's page are those of metrics.jsonl of each of its runs") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "the figures of a sweep's page are those of metrics.jsonl of each of its runs") {
   succeed(place,
           "sweep --config lm.yaml --set name=some train.steps=12 train.log_every=4 train.valid_every=6 "
           "sweep.train.lr=[1e-2,1e-3] sweep.seed=[1,2]");
@@ -251,9 +236,8 @@ TEST_CASE("the n-grams of a linear classifier are shown without held-out data, a
   place.write("labelled.tsv", rows);
   place.write("test.tsv", rows);
   for (const std::string test : {"", "test.tsv"}) {
-    succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=linear" + test,
-                    "data.train=[labelled.tsv]", "data.test=[" + test + "]"});
-    if (!test.empty()) std::filesystem::remove(place / test);
+    succeed(place, classify_words("linear" + test, {"data.train=[labelled.tsv]", "data.test=[" + test + "]"}));
+    if (!test.empty()) fs::remove(place / test);
     const Outcome outcome = succeed(place, {"report", "runs/linear" + test, "-o", "page.html"});
     CHECK(contains(page_data(place, "page.html").dump(), "blueish"));
     CHECK(contains(outcome.err, "no results: data.test: test.tsv") == !test.empty());

@@ -3,18 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <map>
 
 #include "core/io/file.hpp"
-#include "core/io/safetensors.hpp"
 #include "tests/cli/support/samples.hpp"
 #include "tests/support/forged_checkpoint.hpp"
-#include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
-
 namespace {
 
 /// Texts of two classes with words that say which, and many that do not.
@@ -30,28 +24,11 @@ std::string reviews(int count, int first) {
 void train_classifier(const Workplace& place) {
   place.write("train.tsv", reviews(600, 0));
   place.write("test.tsv", reviews(100, 600));
-  succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=full",
-                  "data.train=[train.tsv]", "data.test=[test.tsv]"});
+  succeed(place, classify_words("full", {}));
 }
 
-/// Changes tensors of a checkpoint's file, whose state then names it.
-void change_tensors(const fs::path& path,
-                    const std::function<void(const std::string& name, std::vector<float>& values)>& change) {
-  std::vector<TensorToWrite> tensors;
-  std::vector<std::vector<float>> values;
-  std::map<std::string, std::string> metadata;
-  {
-    const SafetensorsFile file(path.string());
-    metadata = file.metadata();
-    for (const FileTensor& tensor : file.tensors()) {
-      values.push_back(tensor.to_floats());
-      change(tensor.name, values.back());
-      tensors.push_back({tensor.name, DType::f32, tensor.shape, values.back().data()});
-    }
-  }
-  for (const char* const key : {"xxh3_128", "sparse", "factors"}) metadata.erase(key);
-  write_safetensors(path.string(), tensors, metadata);
-  forge_state(path.parent_path());
+uint64_t bytes_of(const Workplace& place, const std::string& run) {
+  return bytes_below((place / (run + "/checkpoints")).string());
 }
 
 }  // namespace
@@ -63,22 +40,14 @@ TEST_CASE("slim: a linear classifier of a tenth of the size predicts and evaluat
   const Outcome said = succeed(place, "slim runs/full --output runs/slim --size 0.1");
   CHECK(contains(said.out, " n-grams"));
   CHECK(place.content("runs/full") == before);
-  const auto bytes = [&](const char* run) { return bytes_below((place / run).string() + "/checkpoints"); };
-  CHECK(bytes("runs/slim") < bytes("runs/full") / 10 + 4000);  // and the state
+  CHECK(bytes_of(place, "runs/slim") < bytes_of(place, "runs/full") / 10 + 4000);  // and the state
   const auto accuracy = [&](const char* run) {
     return number_of(succeed(place, {"eval", run, "--split", "test"}).out, "accuracy");
   };
   CHECK(accuracy("runs/slim") >= accuracy("runs/full") - 0.01);
   CHECK(succeed(place, "predict runs/slim test.tsv").out.size() > 100);
   CHECK(contains(succeed(place, "verify runs/slim").out, "for prediction alone (capstan slim)"));
-  Words train{"train",
-              "--config",
-              source_path("configs/classify.yaml"),
-              "--set",
-              "name=slim",
-              "data.train=[train.tsv]",
-              "data.test=[test.tsv]"};
-  check_refused(place, "trained on", train, "this run is slim ... train.init_from=runs/slim");
+  check_refused(place, "trained on", classify_words("slim", {}), "this run is slim ... train.init_from=runs/slim");
   check_refused(place, "slim", "slim runs/slim --output runs/x", "slim already");
   check_refused(place, "exists", "slim runs/full --output runs/slim", "is there already");
   check_refused(place, "no room", "slim runs/full --output runs/x --size 0.0001",
@@ -89,22 +58,18 @@ TEST_CASE("slim: a linear classifier of a tenth of the size predicts and evaluat
 TEST_CASE("slim: without --size, a fifth of the n-grams' bytes, and no data are read") {
   const Workplace place;
   train_classifier(place);
-  std::filesystem::remove(place / "train.tsv");
+  fs::remove(place / "train.tsv");
   succeed(place, "slim runs/full --output runs/slim");
-  const auto bytes = [&](const char* run) { return bytes_below((place / run).string() + "/checkpoints"); };
-  CHECK(bytes("runs/slim") < bytes("runs/full") / 5 + 4000);
-  CHECK(bytes("runs/slim") > bytes("runs/full") / 10);
+  CHECK(bytes_of(place, "runs/slim") < bytes_of(place, "runs/full") / 5 + 4000);
+  CHECK(bytes_of(place, "runs/slim") > bytes_of(place, "runs/full") / 10);
 }
 
 TEST_CASE("slim: with --size 1 all n-grams stay, and every weight is within a sixteenth of what it was") {
   const Workplace place;
   train_classifier(place);
   succeed(place, "slim runs/full --output runs/slim --size 1");
-  const auto weights = [&](const char* run) {
-    const SafetensorsFile file((place / (std::string(run) + "/checkpoints/best/model.safetensors")).string());
-    return file.at("linear.weight").to_floats();
-  };
-  const std::vector<float> full = weights("runs/full"), slim = weights("runs/slim");
+  const std::vector<float> full = tensor_of(place, model_of("full", "best"), "linear.weight"),
+                           slim = tensor_of(place, model_of("slim", "best"), "linear.weight");
   REQUIRE(full.size() == slim.size());
   const float largest = std::abs(*std::max_element(full.begin(), full.end()));
   for (size_t i = 0; i < full.size(); ++i)
@@ -116,44 +81,34 @@ TEST_CASE("slim: a classifier of as many classes as n-grams keeps its constants 
   std::string rows;
   for (int i = 0; i < 160; ++i) rows += fmt::format("c{0}\tthe word{0} of text {1}\n", i % 16, i);
   place.write("train.tsv", rows);
-  succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=full", "data.test=[]",
-                  "data.train=[train.tsv]", "model.buckets=16"});
+  succeed(place, classify_words("full", "data.test=[] model.buckets=16"));
   succeed(place, "slim runs/full --output runs/slim --size 1");
-  const auto constants = [&](const char* run) {
-    const SafetensorsFile file((place / (std::string(run) + "/checkpoints/best/model.safetensors")).string());
-    return file.at("linear.bias").to_floats();
-  };
-  CHECK(constants("runs/slim") == constants("runs/full"));
+  CHECK(tensor_of(place, model_of("slim", "best"), "linear.bias") ==
+        tensor_of(place, model_of("full", "best"), "linear.bias"));
 }
 
 TEST_CASE("slim: a copy that would not be smaller is refused") {
   const Workplace place;
   place.write("train.tsv", reviews(40, 0));
-  succeed(place, {"train", "--config", source_path("configs/classify.yaml"), "--set", "name=tiny", "data.test=[]",
-                  "data.train=[train.tsv]", "model.buckets=16"});
+  succeed(place, classify_words("tiny", "data.test=[] model.buckets=16"));
   check_refused(place, "not smaller", "slim runs/tiny --output runs/slim --size 1",
                 "runs/tiny: a slim copy would not be smaller");
   CHECK(names_in_folder((place / "runs").string()) == Words{"tiny"});
 }
 
-TEST_CASE("slim: other models keep all weights, and their figures") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "slim: other models keep all weights, and their figures") {
   // Most rows of a table of n-grams are zeros, in no file.
-  succeed(place,
-          "train --config classifier.yaml --set name=table model.ngrams.orders=[1,2] model.ngrams.buckets=300000 "
-          "model.ngrams.width=8");
-  succeed(place,
-          "train --config classifier.yaml --set name=table model.ngrams.orders=[1,2] model.ngrams.buckets=300000 "
-          "model.ngrams.width=8 train.keep_optimizer=false");
+  const Words table =
+      "train --config classifier.yaml --set name=table model.ngrams.orders=[1,2] model.ngrams.buckets=300000 "
+      "model.ngrams.width=8";
+  succeed(place, table);
+  succeed(place, table + "train.keep_optimizer=false");
   succeed(place, "slim runs/table --output slim-table");
-  const auto bytes = [&](const char* run) { return bytes_below((place / run).string() + "/checkpoints"); };
-  CHECK(bytes("slim-table") < bytes("runs/table"));
-  CHECK(number_of(succeed(place, "eval slim-table").out, "loss") ==
-        doctest::Approx(number_of(succeed(place, "eval runs/table").out, "loss")).epsilon(0.01));
-  succeed(place, "slim runs/lm --output slim-lm");
-  CHECK(bytes_below((place / "slim-lm/checkpoints").string()) <
-        bytes_below((place / "runs/lm/checkpoints").string()) / 4);
+  CHECK(bytes_of(place, "slim-table") < bytes_of(place, "runs/table"));
   const auto loss = [&](const char* run) { return number_of(succeed(place, {"eval", run}).out, "loss"); };
+  CHECK(loss("slim-table") == doctest::Approx(loss("runs/table")).epsilon(0.01));
+  succeed(place, "slim runs/lm --output slim-lm");
+  CHECK(bytes_of(place, "slim-lm") < bytes_of(place, "runs/lm") / 4);
   CHECK(loss("slim-lm") == doctest::Approx(loss("runs/lm")).epsilon(0.01));
   check_refused(place, "more steps", "train --config lm.yaml --set folder=. name=slim-lm train.steps=9",
                 "this run is slim");
@@ -172,28 +127,24 @@ TEST_CASE("slim: there is no copy of weights that are not finite") {
   CHECK(names_in_folder((place / "runs").string()) == Words{"full"});
 }
 
-TEST_CASE("slim: there is no copy of a model whose finite weights compute what is not finite") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "slim: there is no copy of a model whose finite weights compute what is not finite") {
   succeed(place, "train --config classify --set name=linear data.train=[train.tsv]");
   const std::vector<std::pair<std::string, std::string>> rows{
       {"lm", "embed.weight"}, {"lm", "final_norm.gain"}, {"classifier", "embed.weight"}, {"linear", "linear.weight"}};
   for (const auto& [name, changed] : rows) {
     INFO(name, " ", changed);
     const fs::path file = place / ("runs/" + name + "/checkpoints/best/model.safetensors");
-    const std::string before = place.read(file.string()),
-                      state = place.read((file.parent_path() / "state.json").string());
+    const auto before = place.content("runs/" + name);
     change_tensors(file, [&, &changed = changed](const std::string& tensor, std::vector<float>& values) {
       if (tensor == changed) std::fill(values.begin(), values.end(), 3e38F);
     });
     check_refused(place, name, {"slim", "runs/" + name, "--output", "runs/slim"}, "the model computes");
     CHECK_FALSE(fs::exists(place / "runs/slim"));
-    place.write(file.string(), before);
-    place.write((file.parent_path() / "state.json").string(), state);
+    for (const auto& [path, content] : before) place.write(path, content);
   }
 }
 
-TEST_CASE("slim: metrics.jsonl that is not what the run recorded is not copied") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "slim: metrics.jsonl that is not what the run recorded is not copied") {
   place.write("runs/lm/metrics.jsonl", "{\"event\":\"valid\",\"step\":6,\"loss\":0.1}\n");
   check_refused(place, "changed", "slim runs/lm --output runs/slim", "metrics.jsonl ... not what the checkpoint");
 }

@@ -4,41 +4,25 @@
 #include "tests/cli/support/samples.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
 namespace {
 
-const std::string secret = "the combination of the safe is 4711\n";
-
-/// Replaces `from`, which must be there, in a file.
-void edit(const Workplace& place, const std::string& file, const std::string& from, const std::string& to) {
-  std::string text = place.read(file);
-  const size_t at = text.find(from);
-  REQUIRE_MESSAGE(at != std::string::npos, from, " in ", text);
-  place.write(file, text.replace(at, from.size(), to));
-}
+const std::string secret = "the combination of the safe is 4711";
 
 void point(const Workplace& place, const std::string& link, const std::string& target) {
   fs::remove_all(place / link);
   fs::create_symlink(target, place / link);
 }
 
-TEST_CASE("reading commands write nothing, whatever the configuration of the run names") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "reading commands write nothing, whatever the configuration of the run names") {
   edit(place, "runs/lm/config.yaml", "cache: ", "cache: elsewhere/cache #");
   const fs::path page = fs::temp_directory_path() / (place.folder().filename().string() + ".html");
   const auto before = place.content(".");
-  for (const Words& command : std::vector<Words>{{"report", "runs/lm", "-o", page.string()},
-                                                 {"report", "runs/lm", "-o", page.string(), "--trust"},
-                                                 {"inspect", "runs/lm"},
-                                                 {"verify", "runs/lm"},
-                                                 {"eval", "runs/lm"},
-                                                 {"predict", "runs/classifier"},
-                                                 {"score", "runs/lm"},
-                                                 {"embed", "runs/lm"},
-                                                 {"generate", "runs/lm", "-n", "4"},
-                                                 {"compare"},
-                                                 {"compare", "runs/lm", "runs/classifier"}}) {
-    INFO(command[0]);
+  for (const std::string& command :
+       {"report runs/lm -o " + page.string(), "report runs/lm --trust -o " + page.string(),
+        std::string("inspect runs/lm"), std::string("verify runs/lm"), std::string("eval runs/lm"),
+        std::string("predict runs/classifier"), std::string("score runs/lm"), std::string("embed runs/lm"),
+        std::string("generate runs/lm -n 4"), std::string("compare"), std::string("compare runs/lm runs/classifier")}) {
+    INFO(command);
     succeed(place, command, "the sea\n");
     CHECK(place.content(".") == before);
   }
@@ -48,12 +32,9 @@ TEST_CASE("reading commands write nothing, whatever the configuration of the run
 
 TEST_CASE("report shows text of files outside of a run only if they are those of its training, or with --trust") {
   const TrainedPlace place;
-  std::string text;
-  for (int i = 0; i < 50; ++i) text += secret;
-  place.write("secret.txt", text);
+  place.write("secret.txt", text_of(Words(50, secret)));
   const auto page = [&](const std::string& folder, const Words& more = {}) {
-    const Words command = Words{"report", folder, "-o", "page.html"} + more;
-    succeed(place, command);
+    succeed(place, Words{"report", folder, "-o", "page.html"} + more);
     return place.read("page.html");
   };
   CHECK(contains(page("runs/lm"), "\"notes\":[]"));
@@ -73,17 +54,13 @@ TEST_CASE("report shows text of files outside of a run only if they are those of
   CHECK(contains(page("runs/lm", {"--trust"}), "has changed since training"));
 }
 
-TEST_CASE("report, inspect and verify follow no link out of a run, unless with --trust") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "report, inspect and verify follow no link out of a run, unless with --trust") {
   place.write("names.txt", place.read("runs/classifier/classes.txt"));
   point(place, "runs/classifier/classes.txt", "../../names.txt");
-  for (const Words& command : std::vector<Words>{{"report", "runs/classifier", "-o", "page.html"},
-                                                 {"inspect", "runs/classifier"},
-                                                 {"verify", "runs/classifier"}}) {
+  for (const Words command :
+       {"report runs/classifier -o page.html", "inspect runs/classifier", "verify runs/classifier"}) {
     check_refused(place, command[0], command, "runs/classifier/classes.txt ... ../../names.txt ... --trust");
-    auto trusting = command;
-    trusting.emplace_back("--trust");
-    succeed(place, trusting);
+    succeed(place, command + "--trust");
   }
   point(place, "runs/classifier/classes.txt", "../classifier/names.txt");
   fs::rename(place / "names.txt", place / "runs/classifier/names.txt");
@@ -112,9 +89,8 @@ TEST_CASE("a split that there is not: the error says what to evaluate, and no tr
   CHECK(succeed(place, "eval runs/classify --set data.valid=[train.tsv]").out.rfind("split valid", 0) == 0);
 }
 
-TEST_CASE("a folder that is no run: the error names the one that was meant") {
-  const TrainedPlace place;
-  std::filesystem::create_directories(place / "runs/search");
+TEST_CASE_FIXTURE(Trained, "a folder that is no run: the error names the one that was meant") {
+  fs::create_directories(place / "runs/search");
   copy_files(place / "runs/lm", place / "runs/search/first");
   for (const char* const command : {"eval", "inspect", "verify", "compare"}) {
     CAPTURE(command);
@@ -130,8 +106,7 @@ TEST_CASE("a folder that is no run: the error names the one that was meant") {
   check_refused(place, "runs", "verify --replay runs", "a folder of runs ... such as runs/classifier");
 }
 
-TEST_CASE("a folder that may not be read is named, and hides no run beside it") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a folder that may not be read is named, and hides no run beside it") {
   fs::create_directory(place / "runs/sealed");
   fs::permissions(place / "runs/sealed", fs::perms::none);
   // Without the capabilities by which root reads every folder.
@@ -141,17 +116,15 @@ TEST_CASE("a folder that may not be read is named, and hides no run beside it") 
   for (const char* const command : {"compare", "compare runs", "verify runs"}) {
     CAPTURE(command);
     const Outcome outcome = run_shell(place, as_others + command);
-    CHECK(outcome.out.find("runs/lm") != std::string::npos);
-    CHECK(outcome.out.find("runs/classifier") != std::string::npos);
-    CHECK((outcome.out + outcome.err).find("runs/sealed: Permission denied") != std::string::npos);
-    CHECK(outcome.err.find("write to") == std::string::npos);
-    CHECK(outcome.out.find("days") == std::string::npos);  // its age is the folder's
+    check_contains(outcome.out + outcome.err, {"runs/lm", "runs/classifier", "runs/sealed: Permission denied"});
+    CHECK_FALSE(contains(outcome.err, "write to"));
+    CHECK_FALSE(contains(outcome.out, "days"));  // its age is the folder's
     CHECK(outcome.code == (command == std::string("verify runs") ? 1 : 0));
     CHECK(indecency(outcome) == "");
   }
   const Outcome alone = run_shell(place, as_others + "eval runs/sealed");
   CHECK(alone.code == 1);
-  CHECK(alone.err.find("cannot read runs/sealed/config.yaml: Permission denied") != std::string::npos);
+  CHECK(contains(alone.err, "cannot read runs/sealed/config.yaml: Permission denied"));
   fs::permissions(place / "runs/sealed", fs::perms::owner_all);
 }
 

@@ -6,35 +6,21 @@
 #include "train/checkpoints/saved_checkpoint.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
 namespace {
 
 const std::string checkpoints = "runs/lm/checkpoints/";
 
-/// Takes the checksum of a file of tensors away.
-void take_checksum(const Workplace& place, const std::string& name) {
-  const std::string key = "xxh3_128";
-  std::string bytes = place.read(name);
-  REQUIRE(contains(bytes, key));
-  place.write(name, bytes.replace(bytes.find(key), key.size(), "some_key"));
-}
-
-void flip_middle(const Workplace& place, const std::string& name) {
-  std::string bytes = place.read(name);
-  bytes[bytes.size() / 2] ^= 4;
-  place.write(name, bytes);
-}
+/// Takes the checksum of a file away.
+void take_checksum(const Workplace& place, const std::string& name) { edit(place, name, "xxh3_128", "some_key"); }
 
 Outcome verify(const Workplace& place, const Words& runs = {"runs/lm"}) {
-  const Words command = Words("verify") + runs;
-  Outcome outcome = run(place, command);
+  Outcome outcome = run(place, Words("verify") + runs);
   INFO(outcome.err);
   CHECK(indecency(outcome) == "");
   return outcome;
 }
 
-TEST_CASE("verify: whole runs, exit code 0, nothing written") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "verify: whole runs, exit code 0, nothing written") {
   const auto before = place.content("runs");
   const Outcome outcome = verify(place, {"runs/lm", "runs/classifier"});
   CHECK(outcome.code == 0);
@@ -46,12 +32,8 @@ TEST_CASE("verify: whole runs, exit code 0, nothing written") {
   CHECK(place.content("runs") == before);
 }
 
-TEST_CASE("verify says what has changed since the last checkpoint and may have") {
-  const TrainedPlace place;
-  std::string config = place.read("runs/lm/config.yaml");
-  const size_t rate = config.find("  lr: ");
-  REQUIRE(rate != std::string::npos);
-  place.write("runs/lm/config.yaml", config.replace(rate, config.find('\n', rate) - rate, "  lr: 0.125"));
+TEST_CASE_FIXTURE(Trained, "verify says what has changed since the last checkpoint and may have") {
+  edit(place, "runs/lm/config.yaml", "  lr: ", "  lr: 0.125 #");
   place.write("runs/lm/metrics.jsonl", place.read("runs/lm/metrics.jsonl") + "{\"event\":\"valid\",\"step\":6}\n");
   const Outcome outcome = verify(place);
   CHECK(outcome.code == 0);
@@ -65,7 +47,7 @@ TEST_CASE("verify: each kind of damage is found") {
     std::function<void(const Workplace&)> damage;
     Says says;
   };
-  const auto flip = [](const std::string& file) { return [=](const Workplace& p) { flip_middle(p, file); }; };
+  const auto flip = [](const std::string& file) { return [=](const Workplace& p) { flip_bit(p, file); }; };
   const auto drop = [](const std::string& file) { return [=](const Workplace& p) { fs::remove_all(p / file); }; };
   const auto take = [](const std::string& file) {  // of another run
     return [=](const Workplace& p) {
@@ -102,17 +84,13 @@ TEST_CASE("verify: each kind of damage is found") {
                  p.read("runs/lm/metrics.jsonl") + "{\"event\":\"valid\",\"step\":3,\"loss\":0.1,\"best\":true}\n");
        },
        "metrics.jsonl ... a line of step 3 follows those of step 6"},
-      {"a state without a checksum",
-       [](const Workplace& p) {
-         std::string text = p.read(checkpoints + "step-6/state.json");
-         p.write(checkpoints + "step-6/state.json", text.replace(text.find("xxh3_128"), 8, "some_key"));
-       },
+      {"a state without a checksum", [](const Workplace& p) { take_checksum(p, checkpoints + "step-6/state.json"); },
        "state.json: the file is damaged"},
       {"a file", drop(checkpoints + "step-6/optimizer.safetensors"), "optimizer.safetensors ... no such file"},
       {"all",
        [&](const Workplace& p) {
-         flip_middle(p, checkpoints + "step-6/model.safetensors");
-         flip_middle(p, checkpoints + "step-4/model.safetensors");
+         flip_bit(p, checkpoints + "step-6/model.safetensors");
+         flip_bit(p, checkpoints + "step-4/model.safetensors");
        },
        "checkpoints/step-4 ... DAMAGED ... checkpoints/step-6 ... DAMAGED"},
       {"run.json", drop(checkpoints + "run.json"), "checkpoints/run.json ... is missing"},
@@ -131,11 +109,7 @@ TEST_CASE("verify: each kind of damage is found") {
        "metrics.jsonl ... not what the checkpoint of step 6 recorded"},
       {"metrics, absent", drop("runs/lm/metrics.jsonl"), "metrics.jsonl ... no such file"},
       {"configuration", [](const Workplace& p) { p.write("runs/lm/config.yaml", "garbage"); }, "config.yaml"},
-      {"configuration, another model",
-       [](const Workplace& p) {
-         std::string text = p.read("runs/lm/config.yaml");
-         p.write("runs/lm/config.yaml", text.replace(text.find("gelu"), 4, "relu"));
-       },
+      {"configuration, another model", [](const Workplace& p) { edit(p, "runs/lm/config.yaml", "gelu", "relu"); },
        "config.yaml ... not what step 6 was trained with"},
       {"tokenizer", [](const Workplace& p) { p.write("runs/lm/tokenizer.json", "{\"kind\": \"byte\"}"); },
        "tokenizer.json ... not what step 6 was trained with"},
@@ -172,8 +146,7 @@ TEST_CASE("verify: a run whose checkpoints are all gone is damaged; one that was
   says(0, "runs/lm: whole ... checkpoints/run.json ... no step has been saved");
 }
 
-TEST_CASE("a checkpoint without a checksum is not resumed from, and what reads its model says so") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a checkpoint without a checksum is not resumed from, and what reads its model says so") {
   take_checksum(place, checkpoints + "step-6/model.safetensors");
   CHECK(contains(succeed(place, "eval runs/lm").err, "model.safetensors: the file has no checksum"));
   const Outcome resumed = succeed(place, "train --config lm.yaml");
@@ -189,8 +162,7 @@ TEST_CASE("verify: a best checkpoint without the optimizer's state is whole; it 
   CHECK_MESSAGE(contains(whole.out, "checksums agree; without what resuming needs"), whole.out);
 }
 
-TEST_CASE("verify: left-over files are no part of a run, and what is no run is refused") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "verify: left-over files are no part of a run, and what is no run is refused") {
   place.write(checkpoints + ".unfinished-step-9/state.json", "");
   place.write(checkpoints + "damaged-step-2/state.json", "");
   place.write("runs/lm/metrics.jsonl.damaged-1", "x");

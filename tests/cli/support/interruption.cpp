@@ -18,18 +18,15 @@ std::string metrics_of(const std::string& name) { return "runs/" + name + "/metr
 
 /// The lines of metrics.jsonl without what depends on the machine's load.
 std::vector<nlohmann::json> events(const Workplace& place, const std::string& name) {
-  std::vector<nlohmann::json> result;
-  for (const std::string& line : lines_of(place.read(metrics_of(name)))) {
-    result.push_back(parse_json(line));
-    for (const char* const key : {"seconds", "tokens_per_second", "rss_bytes", "peak_rss_bytes"})
-      result.back().erase(key);
-  }
+  std::vector<nlohmann::json> result = events_of(place, name);
+  for (nlohmann::json& event : result)
+    for (const char* const key : {"seconds", "tokens_per_second", "rss_bytes", "peak_rss_bytes"}) event.erase(key);
   return result;
 }
 
 bool left_half_a_checkpoint(const Workplace& place, const std::string& name) {
   std::error_code absent;
-  for (const auto& entry : std::filesystem::directory_iterator(place / ("runs/" + name + "/checkpoints"), absent))
+  for (const auto& entry : fs::directory_iterator(place / ("runs/" + name + "/checkpoints"), absent))
     if (entry.path().filename().string().front() == '.') return true;
   return false;
 }
@@ -51,15 +48,9 @@ const std::vector<Training>& trainings() {
 }
 
 Words train_command(const Training& training, const std::string& name, const Words& more) {
-  Words command{"train",
-                "--config",
-                training.config,
-                "--set",
-                "name=" + name,
-                "train.steps=" + std::to_string(steps),
-                "train.valid_every=40",
-                "train.keep_last=1"};
-  return command + training.overrides + more;
+  const Words settings =
+      "train.valid_every=40 train.keep_last=1 name=" + name + " train.steps=" + std::to_string(steps);
+  return train_words(training.config, settings) + training.overrides + more;
 }
 
 int64_t steps_done(const Workplace& place, const std::string& name) {
@@ -108,8 +99,7 @@ void check_same_weights(const Workplace& place, const std::string& name, const s
     const std::string here = place.read("runs/" + name + "/checkpoints/last/" + file);
     const std::string there = place.read("runs/" + unbroken + "/checkpoints/last/" + file);
     REQUIRE(there.size() > 100);
-    const bool same = here == there;
-    CHECK_MESSAGE(same, file, " differs");
+    CHECK_MESSAGE((here == there), file, " differs");
   }
 }
 

@@ -12,7 +12,6 @@
 #include <thread>
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
 namespace {
 
 /// The words of a command line as posix_spawn wants them.

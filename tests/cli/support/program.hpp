@@ -14,6 +14,8 @@
 
 namespace capstan::testing {
 
+namespace fs = std::filesystem;
+
 /// The program under test: CAPSTAN_PROGRAM of the environment, or the one built with the test.
 std::string program_path();
 

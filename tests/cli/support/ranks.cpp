@@ -31,8 +31,8 @@ void allow_here() {
 
 std::optional<std::string> no_mpi() {
   if (find_mpirun().empty()) return "there is no mpirun (package openmpi-bin)";
-  const auto plugin = std::filesystem::path(program_path()).parent_path() / "libcapstan_mpi.so";
-  if (std::getenv("CAPSTAN_MPI_PLUGIN") == nullptr && !std::filesystem::exists(plugin))
+  const auto plugin = fs::path(program_path()).parent_path() / "libcapstan_mpi.so";
+  if (std::getenv("CAPSTAN_MPI_PLUGIN") == nullptr && !fs::exists(plugin))
     return "built without MPI (package libopenmpi-dev)";
   return std::nullopt;
 }

@@ -3,12 +3,13 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-
 #include <stdexcept>
+
+#include "core/io/json.hpp"
+#include "core/io/safetensors.hpp"
 #include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* language_model_yaml = R"(name: lm
@@ -76,14 +77,8 @@ void write_samples(const Workplace& place) {
 }
 
 Words classify_words(const std::string& name, const Words& overrides) {
-  return Words{"train",
-               "--config",
-               source_path("configs/classify.yaml"),
-               "--set",
-               "name=" + name,
-               "data.train=[train.tsv]",
-               "data.test=[test.tsv]"} +
-         overrides;
+  const std::string data = "data.train=[train.tsv] data.test=[test.tsv]";
+  return train_words(source_path("configs/classify.yaml"), {"name=" + name}) + data + overrides;
 }
 
 Outcome succeed(const Workplace& place, const Words& arguments, const std::string& input) {
@@ -98,6 +93,59 @@ double number_of(const std::string& text, const std::string& name) {
   for (const std::string& line : lines_of(text))
     if (line.rfind(name + " ", 0) == 0) return std::stod(line.substr(name.size() + 1));
   return NAN;
+}
+
+Words train_words(const std::string& config, const Words& overrides) {
+  return Words{"train", "--config", config, "--set"} + overrides;
+}
+
+nlohmann::json eval_json(const Workplace& place, const Words& arguments) {
+  return parse_json(succeed(place, Words("eval --format json") + arguments).out);
+}
+
+std::vector<nlohmann::json> events_of(const Workplace& place, const std::string& name) {
+  std::vector<nlohmann::json> events;
+  for (const std::string& line : lines_of(place.read("runs/" + name + "/metrics.jsonl")))
+    events.push_back(parse_json(line));
+  return events;
+}
+
+nlohmann::json best_validation(const Workplace& place, const std::string& name) {
+  nlohmann::json best;
+  for (const nlohmann::json& event : events_of(place, name))
+    if (event.at("event") == "valid" && event.at("best") == true) best = event;
+  return best;
+}
+
+std::string model_of(const std::string& name, const std::string& checkpoint) {
+  return "runs/" + name + "/checkpoints/" + checkpoint + "/model.safetensors";
+}
+
+std::vector<float> tensor_of(const Workplace& place, const std::string& file, const std::string& name) {
+  return SafetensorsFile((place / file).string()).at(name).to_floats();
+}
+
+bool same_model(const Workplace& place, const std::string& name, const std::string& other) {
+  return place.read(model_of(name)) == place.read(model_of(other));
+}
+
+void edit(const Workplace& place, const std::string& file, const std::string& from, const std::string& to) {
+  std::string text = place.read(file);
+  const size_t at = text.find(from);
+  REQUIRE_MESSAGE(at != std::string::npos, from, " in ", text);
+  place.write(file, text.replace(at, from.size(), to));
+}
+
+void flip_bit(const Workplace& place, const std::string& file, double where) {
+  std::string bytes = place.read(file);
+  bytes[static_cast<size_t>(where * static_cast<double>(bytes.size() - 1))] ^= 4;
+  place.write(file, bytes);
+}
+
+std::string text_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
 }
 
 Words cells(const std::string& line, char delimiter) {

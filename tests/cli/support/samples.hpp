@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,14 @@ struct SamplePlace : Workplace {
 /// The same with the trained runs.
 struct TrainedPlace : Workplace {
   TrainedPlace() { write_trained_samples(*this); }
+};
+
+/// A case that has such a place of its own.
+struct Samples {
+  const SamplePlace place;
+};
+struct Trained {
+  const TrainedPlace place;
 };
 
 /// The parts that a message must have, in any order: one by one, or as a text in which " ... " stands between them.
@@ -65,6 +74,41 @@ Outcome succeed(const Workplace& place, const Words& arguments, const std::strin
 
 /// The number behind "name " at the beginning of a line; NAN when there is none.
 double number_of(const std::string& text, const std::string& name);
+
+/// Checks that these parts are in what a process has written to standard error.
+inline void check_says(const Outcome& outcome, const std::vector<std::string>& parts) {
+  check_contains(outcome.err, parts);
+}
+
+/// `train` with a configuration and other keys.
+Words train_words(const std::string& config, const Words& overrides);
+
+/// The figures of `eval`, which is run with these arguments.
+nlohmann::json eval_json(const Workplace& place, const Words& arguments);
+
+/// The lines of a run's metrics.jsonl.
+std::vector<nlohmann::json> events_of(const Workplace& place, const std::string& name);
+
+/// The validation that was the best so far.
+nlohmann::json best_validation(const Workplace& place, const std::string& name);
+
+/// The weights of a checkpoint of a run.
+std::string model_of(const std::string& name, const std::string& checkpoint = "last");
+
+/// A tensor of a file of weights.
+std::vector<float> tensor_of(const Workplace& place, const std::string& file, const std::string& name);
+
+/// Whether the last weights of two runs agree bit for bit.
+bool same_model(const Workplace& place, const std::string& name, const std::string& other);
+
+/// Replaces `from`, which must be there, in a file.
+void edit(const Workplace& place, const std::string& file, const std::string& from, const std::string& to);
+
+/// Changes a bit of a file; `where` it is, from 0, its first byte, to 1.
+void flip_bit(const Workplace& place, const std::string& file, double where = 0.5);
+
+/// Lines as a text, each with its end.
+std::string text_of(const std::vector<std::string>& lines);
 
 /// The cells of a line of TSV.
 Words cells(const std::string& line, char delimiter = '\t');

@@ -8,11 +8,8 @@
 namespace capstan::testing {
 namespace {
 
-namespace fs = std::filesystem;
-
-Words search(const std::string& minutes, Words more = {}) {
-  return Words{"autotune", "--config", "lm.yaml",     "--minutes",
-               minutes,    "--set",    "name=search", "sweep.train.lr=[1e-5, 3e-3, 1e-2]"} +
+Words search(const std::string& minutes, const Words& more = {}) {
+  return Words("autotune --config lm.yaml --minutes " + minutes) + "--set name=search sweep.train.lr=[1e-5,3e-3,1e-2]" +
          more;
 }
 
@@ -22,8 +19,7 @@ std::string best_in(const std::string& out) {
   return out.substr(at, out.find('\n', at) - at);
 }
 
-TEST_CASE("a search trains the configuration as it is and others, and names the best") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a search trains the configuration as it is and others, and names the best") {
   const Outcome first = succeed(place, search("5"));
   INFO(first.err);
   CHECK(contains(first.err, "run 4 of 4: runs/search/lr=1e-2"));
@@ -35,16 +31,13 @@ TEST_CASE("a search trains the configuration as it is and others, and names the 
   check_refused(place, "the name of a search", "train --config lm.yaml --set name=search",
                 "runs/search is the folder of a search ... choose another name", 2);
   succeed(place, "train --config lm.yaml --set name=single");
-  const bool same = place.read("runs/single/checkpoints/last/model.safetensors") ==
-                    place.read("runs/search/default/checkpoints/last/model.safetensors");
-  CHECK(same);
+  CHECK(same_model(place, "single", "search/default"));
   const auto before = place.content("runs/search");
   const Outcome second = succeed(place, search("5"));
   CHECK(second.out == first.out);
   CHECK_FALSE(contains(second.err, "are left"));
   CHECK(contains(second.err, "the search is complete"));
-  const bool untouched = place.content("runs/search") == before;
-  CHECK(untouched);
+  CHECK((place.content("runs/search") == before));
 }
 
 TEST_CASE("without time only the configuration as it is is trained; without values the usual ones are tried") {
@@ -97,35 +90,27 @@ TEST_CASE("less time does not make the result of earlier searches worse; compari
   CHECK(contains(compared.err, "runs/search/short-3: short runs of a search, left out"));
 }
 
-TEST_CASE("where the time is not enough for all, short runs come first, and the best whole runs") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "where the time is not enough for all, short runs come first, and the best whole runs") {
   const Outcome outcome = succeed(place, "autotune --config lm.yaml --minutes 0.05 --set train.steps=300");
   CHECK(contains(outcome.err, "of 14 were tried with 1/"));
   CHECK(contains(outcome.out, "best: runs/lm/"));
 }
 
-TEST_CASE("a candidate that fails does not end the search") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a candidate that fails does not end the search") {
   const Outcome outcome =
       check_refused(place, "a rate", search("5", {"sweep.train.lr=[1e9, 1e-2]", "train.grad_clip=0"}),
                     "failed: runs/search/lr=1e9: exit code 1");
   CHECK(contains(outcome.out, "best: runs/search/"));
 }
 
-TEST_CASE("a damaged run of which nothing more is needed does not end a search that goes on") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a damaged run of which nothing more is needed does not end a search that goes on") {
   const std::string best = fs::path(best_in(succeed(place, search("5")).out)).filename();
-  const std::string model =
-      fmt::format("runs/search/{}/checkpoints/last/model.safetensors", best == "lr=1e-2" ? "lr=3e-3" : "lr=1e-2");
-  std::string bytes = place.read(model);
-  bytes[bytes.size() / 2] ^= 4;
-  place.write(model, bytes);
+  flip_bit(place, model_of(best == "lr=1e-2" ? "search/lr=3e-3" : "search/lr=1e-2"));
   const Outcome again = succeed(place, search("5"));
   CHECK(contains(again.out, "best: runs/search/"));
 }
 
-TEST_CASE("an interrupted search goes on where it was") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "an interrupted search goes on where it was") {
   const Words longer = search("5", "train.steps=100 train.save_every=1");
   Process process(place, longer);
   REQUIRE(wait_for_step(process, place, "search/default", 3));
@@ -140,8 +125,7 @@ TEST_CASE("an interrupted search goes on where it was") {
   CHECK(contains(done.out, "best: runs/search/"));
 }
 
-TEST_CASE("a search is refused where runs cannot be shortened or compared") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a search is refused where runs cannot be shortened or compared") {
   const Words base = "autotune --config lm.yaml --set name=search";
   const auto refused = [&](const Words& more) {
     const Outcome outcome = run(place, base + more);

@@ -16,8 +16,7 @@ TEST_CASE("numbers at and beyond the limits of their keys: an error or a run (sa
           counts.trained, " trained");
 }
 
-TEST_CASE("the largest values that keys allow: an error or a run") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "the largest values that keys allow: an error or a run") {
   BoundaryCounts counts;
   for (const char* const setting :
        {"model.layers.0.mixer.window=16777216", "model.layers.0.mixer.rank=65536", "train.batch_size=1000000000",
@@ -42,8 +41,7 @@ TEST_CASE("a run that needs more memory than there is is refused before the data
 }
 
 #ifndef __SANITIZE_ADDRESS__  // it needs terabytes of addresses itself
-TEST_CASE("an address space that is too small ends with a message, at the start and before training") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "an address space that is too small ends with a message, at the start and before training") {
   // The last ones: a variable that OpenBLAS ignores where OpenMP starts its threads, and a process that may use one of
   // the processors, for all of which OpenBLAS takes memory.
   for (const std::string limit :
@@ -60,16 +58,14 @@ TEST_CASE("an address space that is too small ends with a message, at the start 
 }
 #endif
 
-TEST_CASE("a file above ulimit -f is an error that names the file and the remedy") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a file above ulimit -f is an error that names the file and the remedy") {
   const Outcome outcome = run_shell(place, "ulimit -f 4; exec \"$capstan\" train -c lm.yaml");
   CHECK(outcome.code == 1);
   check_contains(outcome.err, {"ulimit -f", "runs/lm/"});
   succeed(place, "train -c lm.yaml");
 }
 
-TEST_CASE("small stacks are widened, or refused with the remedy where that is not allowed") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "small stacks are widened, or refused with the remedy where that is not allowed") {
   const Outcome widened =
       run_shell(place, "ulimit -S -s 64; export OMP_STACKSIZE=16k; exec \"$capstan\" train -c lm.yaml --set threads=2");
   CHECK_MESSAGE(widened.code == 0, widened.err);

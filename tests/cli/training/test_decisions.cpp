@@ -9,7 +9,6 @@
 #include "core/io/json.hpp"
 #include "tests/cli/support/samples.hpp"
 #include "tests/serve/client.hpp"
-#include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
 namespace {
@@ -33,8 +32,8 @@ Words training(const std::string& name, const Words& settings) {
   return classify_words(name, Words{"model.characters=[]"} + settings);
 }
 
-nlohmann::json eval_json(const Workplace& place, const std::string& run_folder, const std::string& split = "test") {
-  return parse_json(succeed(place, {"eval", run_folder, "--split", split, "--format", "json"}).out);
+nlohmann::json test_figures(const Workplace& place, const std::string& run_folder) {
+  return eval_json(place, run_folder + " --split test");
 }
 
 /// How many texts a run calls rare: by eval, whose figures follow from the counts.
@@ -93,7 +92,7 @@ TEST_CASE("a rule of decision: found in training, it decides in eval, predict, s
   }
   place.write("texts.txt", texts);
   succeed(place, training("plain", {}));
-  const nlohmann::json plain = eval_json(place, "runs/plain");
+  const nlohmann::json plain = test_figures(place, "runs/plain");
   struct Case {
     const char* name;
     Words settings;
@@ -112,7 +111,7 @@ TEST_CASE("a rule of decision: found in training, it decides in eval, predict, s
     const Outcome trained = succeed(place, training(name, settings));
     CHECK(contains(trained.err, name == std::string("weights") ? "by the rule for model.class_weights"
                                                                : "by the rule for train.monitor: "));
-    const nlohmann::json report = eval_json(place, run_folder);
+    const nlohmann::json report = test_figures(place, run_folder);
     const int64_t rare = called_rare(report);
     if (more_of_rare)
       CHECK(rare > called_rare(plain));
@@ -132,7 +131,7 @@ TEST_CASE("a rule of decision: found in training, it decides in eval, predict, s
     succeed(place, {"predict", run_folder, "test.tsv", "--top-k", "2", "--output", "labelled.tsv"});
     CHECK(predicted_rare(place.read("labelled.tsv")) == rare);
     succeed(place, {"slim", run_folder, "--output", slim, "--size", "1"});
-    CHECK(called_rare(eval_json(place, slim)) == doctest::Approx(static_cast<double>(rare)).epsilon(0.05));
+    CHECK(called_rare(test_figures(place, slim)) == doctest::Approx(static_cast<double>(rare)).epsilon(0.05));
     const std::string some = succeed(place, {"predict", run_folder, "texts.txt", "--reject", "0.9"}).out;
     CHECK(static_cast<double>(lines_of(some).size() - 1 - static_cast<size_t>(lines_with(some, "none\t"))) / 600 ==
           doctest::Approx(report.at("coverage").at(4).at("coverage").get<double>()));
@@ -150,7 +149,7 @@ TEST_CASE("a rule that gains no more than its standard error is not taken, which
   CHECK(contains(
       trained.err,
       "each text is given its likeliest class: on texts that are held out, rules for train.monitor: macro-f1 gain"));
-  CHECK_FALSE(eval_json(place, "runs/even").contains("plain_macro_f1"));
+  CHECK_FALSE(test_figures(place, "runs/even").contains("plain_macro_f1"));
 }
 
 TEST_CASE("weights of texts count in training alone; their column is found by its name, and missed by it") {
@@ -164,10 +163,10 @@ TEST_CASE("weights of texts count in training alone; their column is found by it
   place.write("plain.tsv", rows);
   succeed(place, training("plain", "data.train=[plain.tsv] data.test=[plain-test.tsv]"));
   succeed(place, training("weighted", {"data.weight_column=w"}));
-  const nlohmann::json plain = eval_json(place, "runs/plain"), found = eval_json(place, "runs/weighted");
+  const nlohmann::json plain = test_figures(place, "runs/plain"), found = test_figures(place, "runs/weighted");
   CHECK(called_rare(found) > called_rare(plain));
   CHECK(found.at("targets") == plain.at("targets"));
-  const nlohmann::json trained = eval_json(place, "runs/weighted", "train");
+  const nlohmann::json trained = eval_json(place, "runs/weighted --split train");
   CHECK(trained.at("targets") == 600);  // without the row whose weight is 0; each of the others counts once
   const double examples = trained.at("classes").at(0).at("examples").get<double>() +
                           trained.at("classes").at(1).at("examples").get<double>();

@@ -33,9 +33,8 @@ TEST_CASE("SIGTERM, SIGINT and SIGUSR1: exit code 75, and the same command conti
   const Training& training = trainings().front();
   const SamplePlace place;
   REQUIRE(run(place, train_command(training, "whole", {"train.save_every=0"})).code == 0);
-  for (const auto& sent : {std::pair<int, std::string>(SIGTERM, "TERM"), {SIGINT, "INT"}, {SIGUSR1, "USR1"}}) {
-    const int signal = sent.first;
-    const std::string& name = sent.second;
+  for (const auto& [signal, name] :
+       {std::pair<int, std::string>(SIGTERM, "TERM"), {SIGINT, "INT"}, {SIGUSR1, "USR1"}}) {
     INFO(name);
     const Words command = train_command(training, name, {"train.save_every=0"});
     for (const int64_t moment : {20, 60}) {
@@ -89,11 +88,8 @@ TEST_CASE("a signal while steps are timed for train.precision: auto ends the com
   }
 }
 
-TEST_CASE("a step of minutes ends within seconds of a signal, and is as if it had not begun") {
-  const SamplePlace place;
-  std::string text;
-  for (int i = 0; i < 40000; ++i) text += "line " + std::to_string(i) + "\n";
-  place.write("text/long.txt", text);
+TEST_CASE_FIXTURE(Samples, "a step of minutes ends within seconds of a signal, and is as if it had not begun") {
+  place.write("text/long.txt", text_of(Words(40000, "a line of a long text")));
   const Words command =
       "train --config lm.yaml --set name=long data.train=[text/long.txt] data.sequence_length=256 model.max_length=256 "
       "model.width=512 train.batch_size=64 train.accumulate=8 train.valid_every=0";
@@ -112,8 +108,7 @@ TEST_CASE("a step of minutes ends within seconds of a signal, and is as if it ha
 /// Steps of the first epoch.
 int64_t first_epoch(const Workplace& place, const std::string& name) {
   int64_t step = 0;
-  for (const std::string& line : lines_of(place.read("runs/" + name + "/metrics.jsonl"))) {
-    const nlohmann::json event = parse_json(line);
+  for (const nlohmann::json& event : events_of(place, name)) {
     if (event.at("event") != "train") continue;
     if (event.at("epoch").get<int64_t>() > 1) return step;
     step = event.at("step").get<int64_t>();
@@ -132,9 +127,8 @@ TEST_CASE("a run goes on in mid-epoch, at an epoch's end and after its last step
     for (const int64_t end : {epoch / 2, epoch, epoch + 1, 3 * epoch}) {
       INFO("first until step ", end, " of an epoch of ", epoch);
       const std::string name = "until-" + std::to_string(end);
-      Words first = constant;
-      first.push_back("train.steps=" + std::to_string(end));
-      CHECK(run(place, train_command(training, name, first)).code == 0);
+      const Words first = train_command(training, name, constant) + ("train.steps=" + std::to_string(end));
+      CHECK(run(place, first).code == 0);
       CHECK(contains(succeed(place, train_command(training, name, constant)).err, "resumed from"));
       check_same_weights(place, name, "whole");
     }
@@ -143,13 +137,11 @@ TEST_CASE("a run goes on in mid-epoch, at an epoch's end and after its last step
     auto after = place.content("runs/whole");
     before.erase("runs/whole/train.log");
     after.erase("runs/whole/train.log");
-    const bool same = before == after;
-    CHECK(same);
+    CHECK((before == after));
   }
 }
 
-TEST_CASE("two processes cannot train in one folder") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "two processes cannot train in one folder") {
   const Words command = train_command(trainings().front(), "shared", "train.steps=100000000 train.valid_every=0");
   Process first(place, command);
   REQUIRE(wait_for_step(first, place, "shared", 1));
@@ -166,15 +158,11 @@ TEST_CASE("memory does not grow over 1,000 steps") {
   for (const Training& training : trainings()) {
     INFO(training.name);
     const SamplePlace place;
-    REQUIRE(run(place, train_command(
-                           training, "long",
-                           {"train.steps=1000", "train.log_every=50", "train.valid_every=100", "train.save_every=100"}))
-                .code == 0);
+    const Words more = "train.steps=1000 train.log_every=50 train.valid_every=100 train.save_every=100";
+    REQUIRE(run(place, train_command(training, "long", more)).code == 0);
     std::map<int64_t, nlohmann::json> at;
-    for (const std::string& line : lines_of(place.read("runs/long/metrics.jsonl"))) {
-      const nlohmann::json event = parse_json(line);
+    for (const nlohmann::json& event : events_of(place, "long"))
       if (event.at("event") == "train") at[event.at("step").get<int64_t>()] = event;
-    }
     for (const std::string& key : {std::string("rss_bytes"), std::string("peak_rss_bytes")}) {
       const auto early = at.at(150).at(key).get<double>(), late = at.at(1000).at(key).get<double>();
       MESSAGE(training.name, ", ", key, ": ", early / 1e6, " MB at step 150, ", late / 1e6, " MB at step 1000");

@@ -10,11 +10,10 @@ namespace {
 
 bool says(const Outcome& outcome, const std::string& text) { return contains(outcome.err, text); }
 
-TEST_CASE("CAPSTAN_CPU chooses the kernels") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "CAPSTAN_CPU chooses the kernels") {
   const auto train = [&](const std::string& environment) {
     const Outcome outcome = run_shell(place, environment + " \"$capstan\" train --config lm.yaml --set train.steps=1");
-    std::filesystem::remove_all(place / "runs");
+    fs::remove_all(place / "runs");
     INFO(outcome.err);
     CHECK(indecency(outcome) == "");
     return outcome;

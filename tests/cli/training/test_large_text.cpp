@@ -7,16 +7,15 @@ namespace capstan::testing {
 namespace {
 
 /// The shape of the schedule is one that does not depend on the number of steps.
-Words trained(const std::string& name, Words more) {
-  more.insert(more.begin(), {"train", "--config", "lm.yaml", "--set", "name=" + name, "train.schedule.shape=constant"});
-  return more;
+Words trained(const std::string& name, const Words& more) {
+  return train_words("lm.yaml", {"name=" + name, "train.schedule.shape=constant"}) + more;
 }
 
 TEST_CASE("tokens on the disk: the weights, losses and places of text in memory; made once for all runs") {
   const SamplePlace place;
   const std::string on_disk = "data.cache=runs/.cache", weights = "/checkpoints/step-6/model.safetensors";
   CHECK_FALSE(contains(succeed(place, trained("memory", {})).err, "data: "));
-  CHECK_FALSE(std::filesystem::exists(place / "runs/.cache"));
+  CHECK_FALSE(fs::exists(place / "runs/.cache"));
   const std::string first = succeed(place, trained("disk", {on_disk})).err;
   CHECK(contains(first, "data: tokenising the text, once, into runs/.cache/"));
   CHECK((place.read("runs/disk" + weights) == place.read("runs/memory" + weights)));

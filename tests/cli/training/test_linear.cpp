@@ -5,14 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <sstream>
 #include <thread>
 
 #include "core/io/json.hpp"
 #include "core/strings/utf8.hpp"
 #include "tests/cli/support/samples.hpp"
-#include "tests/support/source_dir.hpp"
 
 namespace capstan::testing {
 namespace {
@@ -36,9 +33,7 @@ void write_rows(const Workplace& place) {
   place.write("test.tsv", rows(60, 150));
 }
 
-std::string weights_of(const Workplace& place, const std::string& name) {
-  return place.read("runs/" + name + "/checkpoints/last/model.safetensors");
-}
+std::string weights_of(const Workplace& place, const std::string& name) { return place.read(model_of(name)); }
 
 TEST_CASE("classify.yaml: in a script without blanks single characters tell classes apart, whatever their width") {
   const auto texts = [](uint32_t seed, int count, bool wide) {
@@ -74,21 +69,17 @@ TEST_CASE("classify.yaml: train, eval and predict agree; the report of the folds
   const std::string evaluated = succeed(place, "eval runs/classify --split test").out;
   CHECK(number_of(evaluated, "accuracy") > 0.9);
   CHECK(number_of(evaluated, "loss") < 0.4);
+  const std::string in_batches = "eval runs/classify --split test --set train.batch_size=";
   for (const char* const size : {"1", "7", "64"})
-    CHECK(number_of(succeed(place, {"eval", "runs/classify", "--split", "test", "--set",
-                                    std::string("train.batch_size=") + size})
-                        .out,
-                    "loss") == number_of(evaluated, "loss"));
-  std::string texts, labels;
-  std::istringstream test(place.read("test.tsv"));
-  for (std::string line; std::getline(test, line);) {
-    labels += line.substr(0, 5) + "\n";
+    CHECK(number_of(succeed(place, in_batches + size).out, "loss") == number_of(evaluated, "loss"));
+  std::string texts;
+  Words wanted;
+  for (const std::string& line : lines_of(place.read("test.tsv"))) {
+    wanted.push_back(line.substr(0, 5));
     texts += line.substr(6) + "\n";
   }
-  const std::string predicted = succeed(place, "predict runs/classify --top-k 1", texts).out;
   double correct = 0, loss = 0;
-  const auto wanted = lines_of(labels);
-  auto got = lines_of(predicted);
+  auto got = lines_of(succeed(place, "predict runs/classify --top-k 1", texts).out);
   got.erase(got.begin());  // names of the columns
   REQUIRE(got.size() == wanted.size());
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -123,9 +114,9 @@ TEST_CASE("a linear classifier: the same weights on any number of threads, and a
   succeed(place, command({}, "killed"));
   unsetenv("CAPSTAN_WORK_SECONDS");
   CHECK(weights_of(place, "killed") == whole);
-  CHECK_FALSE(std::filesystem::exists(place / "runs/killed/.unfinished"));
+  CHECK_FALSE(fs::exists(place / "runs/killed/.unfinished"));
   // As where run.json was lost: nothing is left to solve, and no later save.
-  std::filesystem::remove(place / "runs/killed/checkpoints/run.json");
+  fs::remove(place / "runs/killed/checkpoints/run.json");
   succeed(place, command({}, "killed"));
   CHECK(weights_of(place, "killed") == whole);
 }
@@ -137,13 +128,9 @@ TEST_CASE("a linear classifier: a validation file is evaluated and not learnt fr
   const Outcome trained = succeed(place, command({"data.valid=[test.tsv]"}, "valid"));
   CHECK(weights_of(place, "valid") == weights_of(place, "classify"));
   CHECK(contains(trained.err + trained.out, "60 texts"));
-  for (const Words& arguments : std::vector<Words>{{"inspect", "runs/classify"},
-                                                   {"report", "runs/classify", "--output", "report.html"},
-                                                   {"verify", "runs/classify"},
-                                                   {"compare", "runs/classify", "runs/valid"}}) {
-    INFO(arguments.front());
+  for (const char* const arguments : {"inspect runs/classify", "report runs/classify --output report.html",
+                                      "verify runs/classify", "compare runs/classify runs/valid"})
     succeed(place, arguments);
-  }
   CHECK_FALSE(contains(succeed(place, "compare runs/classify runs/valid").out, "train loss"));  // it is held-out
   const Outcome ignored = succeed(place, command({"train.lr=1", "train.lr_scale=[{match: a, factor: 2}]"}, "ignored"));
   CHECK(contains(ignored.err, "train.lr, train.lr_scale.0: without effect on a linear-classifier"));
@@ -152,9 +139,7 @@ TEST_CASE("a linear classifier: a validation file is evaluated and not learnt fr
 
 TEST_CASE("classify.yaml: 100,000 texts have n-grams of three words; the run says so, and others go on from it") {
   const Workplace place;
-  std::string texts;
-  for (int i = 0; i < 50'000; ++i) texts += "on\ta b c\noff\tb c a\n";
-  place.write("train.tsv", texts);
+  place.write("train.tsv", text_of(Words(50'000, "on\ta b c\noff\tb c a")));
   place.write("test.tsv", "on\ta b c\noff\tb c a\n");
   CHECK(contains(succeed(place, command()).err, "model.words: [1, 2, 3] of 100000 texts"));
   CHECK(contains(place.read("runs/classify/config.yaml"), "words: [1, 2, 3]"));
@@ -215,7 +200,7 @@ TEST_CASE("a linear classifier starts from another one: what few texts lack, and
   few("two", "train.init_from=runs/classify threads=2");
   CHECK(weights_of(place, "two") == whole);
   // The run says all that is needed: what it started from may go.
-  std::filesystem::remove_all(place / "runs/classify");
+  fs::remove_all(place / "runs/classify");
   CHECK(number_of(succeed(place, "eval runs/from --split test").out, "accuracy") == 1);
   CHECK(contains(few("from", {"train.init_from=runs/classify"}).err, "nothing to do"));
   CHECK(contains(few("from", {}).err, "nothing to do"));
@@ -247,7 +232,7 @@ TEST_CASE("a linear classifier: texts that nothing is known of, and what is refu
   };
   fails("other words", "train.init_from=runs/classify model.words=[1]", "model.words is [1, 2]");
   fails("other buckets", "train.init_from=runs/classify model.buckets=16", "model.buckets");
-  std::filesystem::copy(place / "runs/classify/checkpoints/last/model.safetensors", place / "alone.safetensors");
+  place.write("alone.safetensors", weights_of(place, "classify"));
   fails("no run", {"train.init_from=alone.safetensors"}, "is not in a run folder");
   check_refused(place, "vectors", "embed runs/classify", "train a text-classifier", 1, "a text\n");
   check_refused(place, "vectors of no text", "embed runs/classify", "train a text-classifier");

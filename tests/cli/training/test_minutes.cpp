@@ -23,8 +23,7 @@ double setting(const Workplace& place, const std::string& key) {
   return -1;
 }
 
-TEST_CASE("a run is planned for its minutes, and its configuration repeats it") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a run is planned for its minutes, and its configuration repeats it") {
   const Outcome first = succeed(place, train_for("0.01"));
   INFO(first.err);
   CHECK(contains(first.err, "plan for 0.01 min: width "));
@@ -43,9 +42,7 @@ TEST_CASE("a run is planned for its minutes, and its configuration repeats it") 
   CHECK(contains(succeed(place, "train --config runs/lm/config.yaml").err, "nothing to do"));
   CHECK(setting(place, "steps") == steps);
   succeed(place, "train --config runs/lm/config.yaml --set name=again");
-  const bool same = place.read("runs/lm/checkpoints/last/model.safetensors") ==
-                    place.read("runs/again/checkpoints/last/model.safetensors");
-  CHECK(same);
+  CHECK(same_model(place, "lm", "again"));
   // The plan is that of its minutes; more steps can be given.
   check_refused(place, "other minutes", train_for("0.02"), "runs/lm was planned for 0.01 min: give --minutes 0.01", 2);
   const std::string more = fmt::format("train.steps={:g}", steps + 3);
@@ -54,8 +51,7 @@ TEST_CASE("a run is planned for its minutes, and its configuration repeats it") 
   CHECK(contains(longer.err, fmt::format("all {:g} steps are done", steps + 3)));
 }
 
-TEST_CASE("--minutes replaces the steps of a configuration") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "--minutes replaces the steps of a configuration") {
   const Outcome outcome = succeed(place, "train --config lm.yaml --minutes 0.01");
   CHECK(contains(outcome.err, "plan for 0.01 min: "));
   CHECK_FALSE(contains(outcome.err, "warm-up"));
@@ -63,13 +59,8 @@ TEST_CASE("--minutes replaces the steps of a configuration") {
   CHECK(contains(given.err, "warning: schedule: 4 of 6 steps are warm-up: lower train.schedule.warmup_steps"));
 }
 
-TEST_CASE("what is left open needs a time") {
-  const SamplePlace place;
-  const Words without = Words("train --config lm.yaml") + open_sizes + "train.epochs=1";
-  check_refused(place, "no minutes", without, "model.width ... train.minutes", 2);
+TEST_CASE_FIXTURE(Samples, "what is left open needs a time") {
   check_refused(place, "minutes of nothing", train_for("0"), "--minutes ... greater than 0", 2);
-  Words both = "train --config lm.yaml --set train.minutes=1 model.width=0";
-  check_refused(place, "steps and an open width", both, "model.width ... without train.steps", 2);
   check_refused(place, "minutes and steps", "train --config lm.yaml --minutes 1 --set train.steps=5",
                 "train.steps ... give one of the two", 2);
 }

@@ -1,85 +1,66 @@
 // Several sources with weights, and documents within the text, as a user meets them.
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
-#include "core/io/json.hpp"
 #include "tests/cli/support/samples.hpp"
 
 namespace capstan::testing {
 namespace {
 
 Words train_mixture(const std::string& name, const Words& more) {
-  return Words{"train", "--config", "lm.yaml", "--set", "name=" + name} + more;
+  return train_words("lm.yaml", {"name=" + name}) + more;
 }
 
 /// The shape of the schedule is one that does not depend on the number of steps.
 const Words mixed = {"data.train=[text/b.txt, text/a.txt]", "data.weights=[3, 1]", "train.schedule.shape=constant"};
 
-Words with_more(Words words, const Words& more) { return words + more; }
-
-TEST_CASE("two sources: the log says what is drawn from each, and a run goes on to the same bits") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "two sources: the log says what is drawn from each, and a run goes on to the same bits") {
   const Outcome whole = succeed(place, train_mixture("whole", mixed));
-  const auto says = [&](const std::string& part) {
-    INFO(whole.err);
-    INFO("must say: ", part);
-    CHECK(contains(whole.err, part));
-  };
-  says("train: text/b.txt: ");
-  says("tokens, weight 3: ");
-  says(" passes");
-  says("tokens, weight 1: ");
-  succeed(place, train_mixture("parts", with_more(mixed, {"train.steps=3"})));
+  check_says(whole, {"train: text/b.txt: ", "tokens, weight 3: ", " passes", "tokens, weight 1: "});
+  succeed(place, train_mixture("parts", mixed + "train.steps=3"));
   CHECK(contains(succeed(place, train_mixture("parts", mixed)).err, "resumed from"));
-  const std::string weights = "/checkpoints/step-6/model.safetensors";
-  CHECK(place.read("runs/parts" + weights) == place.read("runs/whole" + weights));
+  CHECK(same_model(place, "parts", "whole"));
   succeed(place, train_mixture("plain", {mixed[0], mixed[2]}));
-  CHECK(place.read("runs/plain" + weights) != place.read("runs/whole" + weights));
+  CHECK_FALSE(same_model(place, "plain", "whole"));
   succeed(place, "eval runs/whole");
 
   for (const Words& other : {Words{mixed[0], "data.weights=[1, 1]", mixed[2]}, Words{mixed[0], mixed[2]},
                              Words{mixed[0], "data.weights=[]", mixed[2]}})
-    check_refused(place, "other weights", train_mixture("whole", with_more(other, {"train.steps=8"})),
+    check_refused(place, "other weights", train_mixture("whole", other + "train.steps=8"),
                   "other data ... weights.0: 3");
   // The same row of tokens, but one of them belongs to the other source.
-  const Words all = with_more(mixed, {"data.valid_fraction=0"});
-  succeed(place, train_mixture("boundaries", with_more(all, {"train.steps=4"})));
+  const Words all = mixed + "data.valid_fraction=0";
+  succeed(place, train_mixture("boundaries", all + "train.steps=4"));
   const std::string a = place.read("text/a.txt");
   place.write("text/b.txt", place.read("text/b.txt") + a.substr(0, 1));
   place.write("text/a.txt", a.substr(1));
   check_refused(place, "other boundaries", train_mixture("boundaries", all), "other data ... source 0: ");
 }
 
-TEST_CASE("weights that do not fit are named before anything is read") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "weights that do not fit are named before anything is read") {
   check_refused(place, "count", train_mixture("x", {"data.weights=[1, 2]"}),
                 "data.weights=[1, 2]: there are 2 weights for 1 entries of train; give one for each, or none", 2);
   check_refused(place, "zero", train_mixture("x", {mixed[0], "data.weights=[1, 0]"}),
                 "data.weights.1: must be a number greater than 0", 2);
-  check_refused(place, {"short",
-                        train_mixture("x", {"data.train=[text, few.txt]", "data.weights=[1, 1]"}),
-                        {"data.train.1 (few.txt)", "but one example needs 33"},
-                        1,
-                        [](const Workplace& p) { p.write("few.txt", "a few words\n"); }});
+  place.write("few.txt", "a few words\n");
+  check_refused(place, "short", train_mixture("x", "data.train=[text,few.txt] data.weights=[1,1]"),
+                "data.train.1 (few.txt) ... but one example needs 33");
 }
 
-TEST_CASE("documents: training, evaluation, generation, report") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "documents: training, evaluation, generation, report") {
   succeed(place, train_mixture("plain", {}));
   for (const std::string documents : {"line", "blank-line", "{type: marker, text: drum}"}) {
     INFO(documents);
     if (documents == "blank-line") place.write("text/c.txt", "one\n\ntwo\n\n\nthree\n");
-    std::filesystem::remove_all(place / "runs/new");
+    fs::remove_all(place / "runs/new");
     const Words set = {"data.documents=" + documents, "data.split=by-file", "data.valid_fraction=0.4"};
-    succeed(place, train_mixture("new", with_more(set, {"train.steps=4"})));
+    succeed(place, train_mixture("new", set + "train.steps=4"));
     succeed(place, train_mixture("new", set));
-    const auto report = parse_json(succeed(place, "eval runs/new --format json").out);
-    CHECK(report.at("loss").get<double>() > 0);
+    CHECK(eval_json(place, "runs/new").at("loss").get<double>() > 0);
     const Words generate = "generate runs/new --tokens 2000 --temperature 3";
     const Outcome written = succeed(place, generate);
     CHECK(contains(written.err, "the document ends here"));
     CHECK(written.out == succeed(place, generate).out);
-    const Outcome prompted = succeed(place, with_more(generate, {"--prompt", "the rope"}));
+    const Outcome prompted = succeed(place, generate + Words{"--prompt", "the rope"});
     CHECK(prompted.out.rfind("the rope", 0) == 0);
     succeed(place, "report runs/new --output new.html");
   }
@@ -92,13 +73,11 @@ TEST_CASE("documents: training, evaluation, generation, report") {
   check_refused(place, "other documents", train_mixture("plain", "data.documents=line train.steps=8"), "other data");
 }
 
-TEST_CASE("the loss of held-out documents does not depend on how they are packed") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "the loss of held-out documents does not depend on how they are packed") {
   place.write("valid.txt", "the rope\nruns out\na slow ship of wire\nhome\n");
   succeed(place, train_mixture("new", "data.documents=line data.valid=[valid.txt]"));
   const auto loss = [&](const std::string& files) {
-    const auto report =
-        parse_json(succeed(place, {"eval", "runs/new", "--format", "json", "--set", "data.valid=" + files}).out);
+    const nlohmann::json report = eval_json(place, "runs/new --set data.valid=" + files);
     return report.at("loss").get<double>() * report.at("targets").get<double>();
   };
   place.write("one.txt", "\nruns out\n\n");

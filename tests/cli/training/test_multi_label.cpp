@@ -59,14 +59,6 @@ const Workplace& trained_topics() {
   });
 }
 
-nlohmann::json best_validation(const Workplace& place, const std::string& name) {
-  nlohmann::json best;
-  for (const std::string& line : lines_of(place.read("runs/" + name + "/metrics.jsonl")))
-    if (const nlohmann::json event = parse_json(line); event.at("event") == "valid" && event.at("best") == true)
-      best = event;
-  return best;
-}
-
 nlohmann::json best_state(const Workplace& place, const std::string& name) {
   return parse_json(place.read("runs/" + name + "/checkpoints/best/state.json")).at("state");
 }
@@ -82,7 +74,7 @@ TEST_CASE("multi-label: a classifier learns sets of labels, and all commands agr
   const Outcome evaluation = succeed(place, "eval runs/topics");
   CHECK(contains(evaluation.out, "food"));
   CHECK_FALSE(contains(evaluation.out, "confusion"));
-  const nlohmann::json figures = parse_json(succeed(place, "eval runs/topics --format json").out);
+  const nlohmann::json figures = eval_json(place, "runs/topics");
   for (const char* const name :
        {"loss", "accuracy", "micro_f1", "macro_f1", "threshold", "precision_at_1", "precision_at_3"})
     CHECK_MESSAGE(figures.at(name) == valid.at(name), name);
@@ -113,7 +105,7 @@ TEST_CASE("multi-label: the linear classifier has a threshold for each label, an
   succeed(place, with("train"));
   const nlohmann::json valid = best_validation(place, "classify");
   CHECK(valid.at("micro_f1") > 0.8);
-  const nlohmann::json figures = parse_json(succeed(place, "eval runs/classify --split test --format json").out);
+  const nlohmann::json figures = eval_json(place, "runs/classify --split test");
   CHECK(figures.at("micro_f1") > 0.85);
   CHECK_FALSE(figures.contains("threshold"));
   REQUIRE(figures.at("classes").size() == 3);
@@ -121,10 +113,9 @@ TEST_CASE("multi-label: the linear classifier has a threshold for each label, an
   CHECK(contains(succeed(place, "eval runs/classify --split test").out, "threshold"));
   const std::string texts = "the soup near a bank\nold new the\n";
   const auto labels_of = [&](const Words& more) {
-    const Words words = Words("predict runs/classify --format jsonl") + more;
     std::vector<nlohmann::json> labels;
-    for (const std::string& line : lines_of(succeed(place, words, texts).out))
-      labels.push_back(parse_json(line).at("labels"));
+    const Outcome outcome = succeed(place, Words("predict runs/classify --format jsonl") + more, texts);
+    for (const std::string& line : lines_of(outcome.out)) labels.push_back(parse_json(line).at("labels"));
     return labels;
   };
   CHECK(labels_of({}) == std::vector<nlohmann::json>{{"food", "money"}, nlohmann::json::array()});
@@ -164,11 +155,8 @@ TEST_CASE("multi-label: predict prints the labels that reach the threshold") {
   CHECK(parse_json(objects[0]).at("labels") == nlohmann::json{"food", "money"});
   // All labels reach a threshold of almost 0, none one of 1.
   const auto labels_at = [&](const std::string& threshold) {
-    return parse_json(
-               succeed(place, {"predict", "runs/topics", "--format", "jsonl", "--threshold", threshold}, "the new\n")
-                   .out)
-        .at("labels")
-        .size();
+    const Words command = "predict runs/topics --format jsonl --threshold " + threshold;
+    return parse_json(succeed(place, command, "the new\n").out).at("labels").size();
   };
   CHECK(labels_at("1e-9") == 3);
   CHECK(labels_at("1") == 0);
@@ -195,13 +183,8 @@ TEST_CASE("multi-label: lines of fastText and JSON train the same weights") {
   std::string fasttext, json;
   for (const std::string& row : lines_of(place.read("topics.tsv"))) {
     const size_t tab = row.find('\t');
-    Words labels;
-    for (size_t at = 0; at < tab;) {
-      const size_t end = std::min(row.find(',', at), tab);
-      labels.push_back(row.substr(at, end - at));
-      fasttext += "__label__" + labels.back() + " ";
-      at = end + 1;
-    }
+    const Words labels = tab == 0 ? Words{} : cells(row.substr(0, tab), ',');
+    for (const std::string& label : labels) fasttext += "__label__" + label + " ";
     fasttext += row.substr(tab + 1) + "\n";
     json += nlohmann::json{{"labels", labels}, {"text", row.substr(tab + 1)}}.dump() + "\n";
   }
@@ -259,9 +242,7 @@ TEST_CASE("class weights that are listed train, whichever command trains, with o
     CHECK(contains(succeed(place, with("sweep", grid)).out, "runs/grid/lr=1e-2"));
     const Words search{"name=search", "train.epochs=1", "sweep.train.lr=[1e-3, 1e-2]"};
     succeed(place, with({"autotune", "--minutes", "1e-5"}, search));
-    Words inspect = "inspect topics.yaml --set";
-    inspect.insert(inspect.end(), options.begin() + 3, options.end());
-    succeed(place, inspect);
+    succeed(place, Words("inspect topics.yaml --set") + Words(options.begin() + 3, options.end()));
   }
 }
 
@@ -269,12 +250,11 @@ TEST_CASE("multi-label: rows of classes follow their label from a run with one l
   const Workplace place;
   write_topics(place);
   place.write("one.tsv", "food\tthe soup\nsport\ta ball\nmusic\told song\nfood\tnew soup\nsport\tball\nmusic\tsong\n");
-  const Words one =
-      "name=one data.train=[one.tsv] data.valid=[] data.test=[] data.multi_label=false train.monitor=loss";
-  const Words words = Words("train --config topics.yaml --set") + one;
-  succeed(place, words);
-  const Outcome outcome = succeed(
-      place, {"train", "--config", "topics.yaml", "--set", "name=warm", "train.init_from=runs/one", "train.epochs=1"});
+  succeed(place, train_words("topics.yaml",
+                             "name=one data.train=[one.tsv] data.valid=[] data.test=[] "
+                             "data.multi_label=false train.monitor=loss"));
+  const Outcome outcome =
+      succeed(place, "train --config topics.yaml --set name=warm train.init_from=runs/one train.epochs=1");
   CHECK(contains(outcome.err, "2 of 3 rows, found by their classes among 3"));
 }
 

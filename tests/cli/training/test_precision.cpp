@@ -37,9 +37,7 @@ TEST_CASE("bf16 without instructions: refused with its place; emulated on reques
     const Variable emulate("CAPSTAN_BF16", "emulate");
     CHECK(contains(succeed(place, training).err, "bf16 is emulated on this machine"));
   }
-  for (const char* const command : {"eval", "inspect"}) {
-    succeed(place, {command, "runs/lm"});
-  }
+  for (const char* const command : {"eval", "inspect"}) succeed(place, {command, "runs/lm"});
 }
 
 const Words automatic = "train --config lm.yaml --set train.precision=auto";
@@ -55,13 +53,10 @@ TEST_CASE("auto without bf16 instructions is float32, with the bits of float32")
   CHECK(contains(place.read("runs/lm/train.log"), "machine: "));
   CHECK(trained_in(place, "runs/lm", "float32"));
   succeed(place, "train --config lm.yaml --set train.precision=float32 name=given");
-  const bool same = place.read("runs/lm/checkpoints/last/model.safetensors") ==
-                    place.read("runs/given/checkpoints/last/model.safetensors");
-  CHECK(same);
+  CHECK(same_model(place, "lm", "given"));
 }
 
-TEST_CASE("auto times steps in both formats, says so once, and the run keeps its choice") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "auto times steps in both formats, says so once, and the run keeps its choice") {
   const Outcome first = succeed(place, automatic);
   if (contains(first.err, "train.precision: auto is float32: this ")) {
     MESSAGE("skipped: this CPU has no instructions for bf16");
@@ -73,12 +68,9 @@ TEST_CASE("auto times steps in both formats, says so once, and the run keeps its
   const std::string chosen = bf16 ? "bf16" : "float32";
   CHECK(trained_in(place, "runs/lm", chosen));
   CHECK(contains(succeed(place, automatic).err, "nothing to do"));
-  const Outcome given =
-      succeed(place, {"train", "--config", "lm.yaml", "--set", "train.precision=" + chosen, "name=given"});
+  const Outcome given = succeed(place, "train --config lm.yaml --set name=given train.precision=" + chosen);
   CHECK_FALSE(contains(given.err, "auto is"));
-  const bool same = place.read("runs/lm/checkpoints/last/model.safetensors") ==
-                    place.read("runs/given/checkpoints/last/model.safetensors");
-  CHECK(same);
+  CHECK(same_model(place, "lm", "given"));
 }
 
 TEST_CASE("a run goes on in the precision that it was begun in") {

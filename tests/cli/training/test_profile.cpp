@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "core/io/json.hpp"
 #include "tests/cli/support/samples.hpp"
 
 namespace capstan::testing {
@@ -10,16 +9,13 @@ namespace {
 
 std::vector<double> losses(const Workplace& place, const std::string& run_name) {
   std::vector<double> result;
-  for (const std::string& line : lines_of(place.read("runs/" + run_name + "/metrics.jsonl")))
-    result.push_back(parse_json(line).at("loss").get<double>());
+  for (const nlohmann::json& event : events_of(place, run_name)) result.push_back(event.at("loss").get<double>());
   return result;
 }
 
-TEST_CASE("train --profile prints a table and trains as without") {
-  const SamplePlace place;
-  const auto train = [&](const std::string& name, Words options) {
-    options.insert(options.begin(), {"train", "--config", "lm.yaml", "--set", "name=" + name, "train.log_every=1"});
-    return succeed(place, options).out;
+TEST_CASE_FIXTURE(Samples, "train --profile prints a table and trains as without") {
+  const auto train = [&](const std::string& name, const Words& options) {
+    return succeed(place, train_words("lm.yaml", {"name=" + name, "train.log_every=1"}) + options).out;
   };
   CHECK(train("plain", {}) == "");
   const std::string table = train("profiled", {"--profile", "2"});
@@ -31,8 +27,7 @@ TEST_CASE("train --profile prints a table and trains as without") {
   CHECK(losses(place, "plain") == losses(place, "bare"));
 }
 
-TEST_CASE("train --profile wants a positive number of steps") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "train --profile wants a positive number of steps") {
   for (const char* const steps : {"0", "-3", "many", "1.5"})
     check_refused(place, steps, {"train", "--config", "lm.yaml", "--profile", steps}, "--profile", 2);
 }

@@ -1,6 +1,5 @@
 // What a run says while it works and at its end: little, in the words of its data, and what to do next.
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
 #include "tests/cli/support/samples.hpp"
 #include "tests/cli/support/terminal.hpp"
@@ -16,23 +15,15 @@ const std::string linear_words_yaml =
 Words next_command(const std::string& log, const std::string& before) {
   const size_t line = log.rfind("info: next: "), begin = log.find(before, line) + before.size();
   REQUIRE(line != std::string::npos);
-  const std::string command = log.substr(begin, log.find_first_of(",\n", begin) - begin);
-  Words words;
-  for (size_t at = 0; at < command.size();) {
-    const size_t end = std::min(command.find(' ', at), command.size());
-    words.push_back(command.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
+  return log.substr(begin, log.find_first_of(",\n", begin) - begin);
 }
 
 }  // namespace
 
-TEST_CASE("in a file, a run of any length has at most 30 lines, and train.progress: plain has all") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "in a file, a run of any length has at most 30 lines, and train.progress: plain has all") {
   const auto train = [&](const std::string& name, const std::string& progress) {
-    return succeed(place, {"train", "--config", "lm.yaml", "--set", "name=" + name, "train.progress=" + progress,
-                           "train.steps=300", "train.valid_every=10", "train.save_every=0"});
+    return succeed(place, "train --config lm.yaml --set train.steps=300 train.valid_every=10 train.save_every=0 name=" +
+                              name + " train.progress=" + progress);
   };
   const Outcome outcome = train("few", "auto");
   CHECK(lines_of(outcome.err).size() <= 30);
@@ -41,8 +32,7 @@ TEST_CASE("in a file, a run of any length has at most 30 lines, and train.progre
   CHECK(lines_of(train("all", "plain").err).size() > 300);
 }
 
-TEST_CASE("the log of a linear classifier speaks of texts, classes and accuracy") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "the log of a linear classifier speaks of texts, classes and accuracy") {
   place.write("linear.yaml", linear_words_yaml);
   const Outcome outcome = succeed(place, "train --config linear.yaml");
   check_contains(outcome.err, {"texts", "classes", "Accuracy", "finished: the weights are solved for"});
@@ -58,8 +48,7 @@ TEST_CASE("the log of a linear classifier speaks of texts, classes and accuracy"
   for (const std::string& line : eval.screen) CHECK_FALSE(contains(line, "evaluating"));
 }
 
-TEST_CASE("a run ends with where it is, its size, and two commands that work") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "a run ends with where it is, its size, and two commands that work") {
   place.write("linear.yaml", linear_words_yaml);
   place.write("FILE", "a fine day 3\n");
   for (const char* const config : {"lm.yaml", "classifier.yaml", "linear.yaml"}) {

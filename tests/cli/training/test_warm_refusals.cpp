@@ -4,14 +4,11 @@
 #include <cmath>
 
 #include "core/io/safetensors.hpp"
-#include "tests/cli/support/warm_runs.hpp"
+#include "tests/cli/support/samples.hpp"
 #include "train/checkpoints/run_state.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
-
-TEST_CASE("a run that has begun does not take other weights") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a run that has begun does not take other weights") {
   check_refused(place, "after random weights",
                 train_words("lm.yaml", "name=lm train.init_from=runs/lm/checkpoints/step-4"),
                 "holds a run that began with random weights ... would have no effect ... choose another name");
@@ -35,22 +32,19 @@ TEST_CASE("frozen rows without a value, another vocabulary and classes that are 
   place.write("two.tsv", "0\ta b\n1\tb c\n0\ta c\n1\tc b\n");
   place.write("three.tsv", "0\ta b\n1\tb c\n2\ta c\n1\tc b\n");
   const auto train = [&](const char* name, const char* file, const Words& more) {
-    return succeed(
-        place, train_words("classifier.yaml", Words{std::string("name=") + name,
-                                                    std::string("data.train=[") + file + "]", "data.valid_fraction=0"} +
-                                                  more));
+    const std::string settings = fmt::format("name={} data.train=[{}] data.valid_fraction=0", name, file);
+    return succeed(place, train_words("classifier.yaml", settings) + more);
   };
   train("two", "two.tsv", {});
   check_says(train("three", "three.tsv", {"train.init_from=runs/two"}),
              {"classes whose names are numbers were matched by number", "train.init_skip=[\"head.*\"]"});
 }
 
-TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remedy") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "wrong uses of init_from, freeze and lr_scale are refused with a remedy") {
   const auto lm = [](const Words& overrides) { return train_words("lm.yaml", Words{"name=wrong"} + overrides); };
   const auto from_lm = [&](const Words& overrides) { return lm(Words{"train.init_from=runs/lm"} + overrides); };
   const auto damage = [](const Workplace& p) {
-    fs::copy(p / "runs/lm", p / "damaged", fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+    copy_files(p / "runs/lm", p / "damaged");
     fs::resize_file(p / "damaged/checkpoints/step-6/model.safetensors", 3000);
   };
   const auto not_finite = [](const Workplace& p) {
@@ -127,12 +121,7 @@ TEST_CASE("wrong uses of init_from, freeze and lr_scale are refused with a remed
 TEST_CASE("init_from refuses a run that predict and score refuse, before it takes memory for sizes that files name") {
   const TrainedPlace place;
   const auto change = [](const std::string& file, const std::string& from, const std::string& to) {
-    return [=](const Workplace& p, const std::string& run) {
-      std::string text = p.read(run + "/" + file);
-      const size_t at = text.find(from);
-      REQUIRE(at != std::string::npos);
-      p.write(run + "/" + file, text.replace(at, from.size(), to));
-    };
+    return [=](const Workplace& p, const std::string& run) { edit(p, run + "/" + file, from, to); };
   };
   struct Change {
     std::string name, kind;
@@ -144,9 +133,7 @@ TEST_CASE("init_from refuses a run that predict and score refuse, before it take
        [](const Workplace& p, const std::string& run) {
          Words names = lines_of(p.read(run + "/classes.txt"));
          std::swap(names.at(0), names.at(1));
-         std::string text;
-         for (const std::string& name : names) text += name + "\n";
-         p.write(run + "/classes.txt", text);
+         p.write(run + "/classes.txt", text_of(names));
        },
        "changed/classes.txt: this is not what ... was trained with ... use a copy of the original"},
       {"a class more", "classifier",

@@ -9,32 +9,22 @@
 #include "core/io/json.hpp"
 #include "core/io/safetensors.hpp"
 #include "tests/cli/support/interruption.hpp"
-#include "tests/cli/support/warm_runs.hpp"
-#include "tests/support/source_dir.hpp"
+#include "tests/cli/support/samples.hpp"
 
 namespace capstan::testing {
-namespace fs = std::filesystem;
 namespace {
 
 /// The first validation in a run's metrics, which must be of step 0.
 nlohmann::json first_validation(const Workplace& place, const std::string& name) {
-  for (const std::string& line : lines_of(place.read("runs/" + name + "/metrics.jsonl"))) {
-    const nlohmann::json event = parse_json(line);
-    CHECK(event.at("event") == "valid");
-    CHECK(event.at("step") == 0);
-    return event;
-  }
-  FAIL("no metrics");
-  return {};
+  const nlohmann::json event = events_of(place, name).at(0);
+  CHECK(event.at("event") == "valid");
+  CHECK(event.at("step") == 0);
+  return event;
 }
 
 /// The best validation loss of a run.
 double best_loss(const Workplace& place, const std::string& name) {
-  double best = INFINITY;
-  for (const std::string& line : lines_of(place.read("runs/" + name + "/metrics.jsonl")))
-    if (const nlohmann::json event = parse_json(line); event.at("event") == "valid")
-      best = std::min(best, event.at("loss").get<double>());
-  return best;
+  return best_validation(place, name).at("loss").get<double>();
 }
 
 bool same_bits(const FileTensor& a, const FileTensor& b) {
@@ -45,8 +35,7 @@ const Words local_mixer = {"model.layers.0.mixer={type: aft-local, window: 4, ra
 
 }  // namespace
 
-TEST_CASE("a language model that goes on has the loss of the old run before its first step") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a language model that goes on has the loss of the old run before its first step") {
   struct Row {
     std::string name, from;
     Words more;
@@ -73,31 +62,27 @@ TEST_CASE("a language model that goes on has the loss of the old run before its 
   }
 }
 
-TEST_CASE("a copy of the weights alone is taken by index") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a copy of the weights alone is taken by index") {
   fs::copy_file(place / model_of("lm", "step-6"), place / "weights.safetensors");
   const Outcome outcome = succeed(place, train_words("lm.yaml", "name=b train.init_from=weights.safetensors"));
   check_says(outcome, {"rows by index: the tokens of the file are not known"});
   CHECK(std::abs(first_validation(place, "b").at("loss").get<double>() - best_loss(place, "lm")) <= 1e-6);
 }
 
-TEST_CASE("rows follow their token, and new tokens start anew") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "rows follow their token, and new tokens start anew") {
   // Characters in another order, some of them new.
   place.write("other/a.txt", "zebra quick\n" + place.read("text/b.txt"));
   succeed(place, train_words("lm.yaml", "name=cold data.train=[other] train.steps=1 train.lr=1e-30"));
   const Outcome outcome = succeed(
       place, train_words("lm.yaml", "name=b data.train=[other] train.steps=1 train.init_from=runs/lm train.lr=1e-30"));
   check_says(outcome, {"loaded    embed.weight", "rows, found by their tokens among"});
-  const SafetensorsFile old((place / model_of("lm", "step-6")).string()),
-      now((place / model_of("b", "step-0")).string());
   const auto code_points = [&](const std::string& run_name) {
     return parse_json(place.read("runs/" + run_name + "/tokenizer.json")).at("code_points").get<std::vector<int64_t>>();
   };
   const std::vector<int64_t> before = code_points("lm"), after = code_points("b");
-  const std::vector<float> a = old.at("embed.weight").to_floats(), b = now.at("embed.weight").to_floats();
-  const std::vector<float> own =
-      SafetensorsFile((place / model_of("cold", "last")).string()).at("embed.weight").to_floats();
+  const std::vector<float> a = tensor_of(place, model_of("lm", "step-6"), "embed.weight"),
+                           b = tensor_of(place, model_of("b", "step-0"), "embed.weight"),
+                           own = tensor_of(place, model_of("cold"), "embed.weight");
   const auto row = [](const std::vector<float>& values, size_t index) {
     return std::vector<float>(values.begin() + static_cast<std::ptrdiff_t>(16 * index),
                               values.begin() + static_cast<std::ptrdiff_t>(16 * (index + 1)));
@@ -120,8 +105,7 @@ TEST_CASE("rows follow their token, and new tokens start anew") {
   CHECK(fresh >= 3);
 }
 
-TEST_CASE("classes, tasks, renamed tensors and longer tables") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "classes, tasks, renamed tensors and longer tables") {
   std::string rows;
   for (int i = 0; i < 20; ++i)
     rows += "new\ta fine day " + std::to_string(i) + "\nbad\tsad night" + std::string(static_cast<size_t>(i % 5), '!') +
@@ -134,9 +118,8 @@ TEST_CASE("classes, tasks, renamed tensors and longer tables") {
                        "loaded    embed.weight"});
   {
     // The row of class bad is the old one.
-    const SafetensorsFile old((place / model_of("classifier", "best")).string()),
-        now((place / model_of("two", "step-0")).string());
-    const std::vector<float> a = old.at("head.weight").to_floats(), b = now.at("head.weight").to_floats();
+    const std::vector<float> a = tensor_of(place, model_of("classifier", "best"), "head.weight"),
+                             b = tensor_of(place, model_of("two", "step-0"), "head.weight");
     const Words classes = lines_of(place.read("runs/classifier/classes.txt")),
                 mine = lines_of(place.read("runs/two/classes.txt"));
     const auto row_of = [](const Words& names, const char* name) {
@@ -155,8 +138,7 @@ TEST_CASE("classes, tasks, renamed tensors and longer tables") {
              {"fresh     embed.weight", "left out  embed.weight", "by train.init_skip", "in 2 blocks; no tensor of"});
 }
 
-TEST_CASE("a language model becomes a causal classifier that reads as it did") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a language model becomes a causal classifier that reads as it did") {
   const Words causal = Words("train.init_from=runs/lm train.keep_last=9 model.causal=true") + local_mixer;
   const Outcome outcome = succeed(place, train_words("classifier.yaml", Words{"name=causal"} + causal));
   check_says(outcome, {"loaded    embed.weight", "rows, found by their tokens among 22",
@@ -187,8 +169,7 @@ TEST_CASE("a language model becomes a causal classifier that reads as it did") {
                 "cls is the first token, which sees no other in a causal model; use mean, last or attention", 2);
 }
 
-TEST_CASE("rows of n-grams are taken if tokens and hash are the same, and start anew otherwise") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "rows of n-grams are taken if tokens and hash are the same, and start anew otherwise") {
   const Words ngrams = "model.ngrams.orders=[1,2] model.ngrams.buckets=500 model.ngrams.width=8";
   succeed(place, train_words("classifier.yaml", Words{"name=old"} + ngrams));
   const auto start = [&](const std::string& name, const Words& more) {
@@ -198,7 +179,7 @@ TEST_CASE("rows of n-grams are taken if tokens and hash are the same, and start 
   };
   check_says(start("same", {}), {"loaded    ngrams.table"});
   const auto bits = [&](const std::string& name, const std::string& checkpoint) {
-    return SafetensorsFile((place / model_of(name, checkpoint)).string()).at("ngrams.table").to_floats();
+    return tensor_of(place, model_of(name, checkpoint), "ngrams.table");
   };
   const std::vector<float> old = bits("old", "best");
   CHECK(std::any_of(old.begin(), old.end(), [](float value) { return value != 0; }));
@@ -220,8 +201,7 @@ TEST_CASE("rows of n-grams are taken if tokens and hash are the same, and start 
   }
 }
 
-TEST_CASE("frozen tensors keep their bits, whatever the optimizer; the others learn") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "frozen tensors keep their bits, whatever the optimizer; the others learn") {
   const SafetensorsFile old((place / model_of("lm", "step-6")).string());
   for (const std::string optimizer : {"adamw", "sgd", "lion", "muon"}) {
     for (const Words& more : {Words{}, {"train.lanes=2"}}) {
@@ -246,8 +226,7 @@ TEST_CASE("frozen tensors keep their bits, whatever the optimizer; the others le
   }
 }
 
-TEST_CASE("a run that goes on needs neither its ancestor nor to be told of it") {
-  const TrainedPlace place;
+TEST_CASE_FIXTURE(Trained, "a run that goes on needs neither its ancestor nor to be told of it") {
   const Words command = train_words("lm.yaml", "name=heir train.init_from=runs/lm train.steps=8");
   Words whole = command;
   whole[4] = "name=whole";

@@ -5,21 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "core/io/json.hpp"
-#include "core/io/safetensors.hpp"
 #include "tests/cli/support/samples.hpp"
 
 namespace capstan::testing {
 namespace {
 
-Words training(const std::string& file, Words more = {}) {
-  Words all{"train",
-            "--config",
-            "classifier.yaml",
-            "--set",
-            "data.tokenizer={type: word, min_count: 1}",
-            "model.width=4",
-            "train.init_vectors=" + file};
-  return all + more;
+Words training(const std::string& file, const Words& more) {
+  const Words settings{"data.tokenizer={type: word, min_count: 1}", "model.width=4", "train.init_vectors=" + file};
+  return train_words("classifier.yaml", settings) + more;
 }
 
 /// The row of a word in the embedding of a run.
@@ -27,10 +20,7 @@ std::vector<float> row_of(const Workplace& place, const std::string& run_folder,
   const nlohmann::json tokenizer = parse_json(place.read(run_folder + "/tokenizer.json"));
   const Words words = tokenizer.at("words");
   const auto at = std::find(words.begin(), words.end(), word) - words.begin() + 2;  // after two special ones
-  const std::vector<float> all =
-      SafetensorsFile((place / (run_folder + "/checkpoints/last/model.safetensors")).string())
-          .at("embed.weight")
-          .to_floats();
+  const std::vector<float> all = tensor_of(place, run_folder + "/checkpoints/last/model.safetensors", "embed.weight");
   return {all.begin() + 4 * at, all.begin() + 4 * at + 4};
 }
 
@@ -63,12 +53,11 @@ TEST_CASE("word vectors start the embedding of the words that they are of: with 
   // They are trained on unless they are frozen; a run that goes on needs the file no more.
   succeed(place, training("words.vec", {"name=free"}));
   CHECK(row_of(place, "runs/free", "fine") != std::vector<float>{1, -2.5F, 0.3F, 0.25F});
-  std::filesystem::remove(place / "words.vec");
+  fs::remove(place / "words.vec");
   succeed(place, training("words.vec", "name=free train.steps=8"));
 }
 
-TEST_CASE("files that are no word vectors of the model's width are refused by the line") {
-  const SamplePlace place;
+TEST_CASE_FIXTURE(Samples, "files that are no word vectors of the model's width are refused by the line") {
   struct Case {
     const char *what, *content, *says;
     int code = 1;

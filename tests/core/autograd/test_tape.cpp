@@ -1,9 +1,9 @@
 // The tape's contract, with ops made for the purpose.
 #include <doctest/doctest.h>
 
-#include "core/machine/parallel.hpp"
 #include "core/ops/ops.hpp"
 #include "support/arrays.hpp"
+#include "tests/support/threads.hpp"
 
 using namespace capstan;
 
@@ -186,7 +186,7 @@ TEST_CASE("one thread and two give the same bits") {
   const Array x0 = random_array({4, 64, 257}), w0 = random_array({257, 96}, 2), k0 = random_array({257, 4}, 3);
   const Ids ids(Shape{4, 64}, std::vector<int32_t>(256, 17));
   const auto run = [&](int count) {
-    set_threads(count);
+    const Threads threads_used(count);
     const Var x = Var::leaf(x0), w = Var::leaf(w0), k = Var::leaf(k0), table = Var::leaf(random_array({40, 257}, 4));
     TapeScope scope;
     const DropoutOptions drop{0.2, random_key(1, "x"), 0, Ids(Shape{4}, {3, 2, 1, 0}), {}};
@@ -197,6 +197,5 @@ TEST_CASE("one thread and two give the same bits") {
     return std::vector<Array>{y.value(), z.value(), x.grad(), k.grad(), table.grad()};
   };
   const auto one = run(1), two = run(2);
-  set_threads(0);
   for (size_t i = 0; i < one.size(); ++i) CHECK_MESSAGE(identical(one[i], two[i]), "result " << i);
 }

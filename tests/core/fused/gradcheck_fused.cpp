@@ -19,7 +19,7 @@ constexpr int64_t rows = 5, width = 19;
 
 void check_gradients(const std::string& name, const testing::Op& op, const std::vector<Shape>& inputs) {
   for (const int count : {1, 2}) {
-    const testing::Threads threads_used(count);
+    const Threads threads_used(count);
     const GradcheckReport report = gradcheck(op, inputs);
     CHECK_MESSAGE(report.ok, name, ": ", report.worst);
   }

@@ -93,7 +93,7 @@ TEST_CASE("embedding_bag gives the same bits on any number of threads") {
   const Array values = testing::random_normal({501, 64}, 1), g = testing::random_normal({200, 64}, 2);
   std::vector<real> expected;
   for (const int count : {1, 2, 3}) {
-    const testing::Threads threads_used(count);
+    const Threads threads_used(count);
     const Var table = Var::leaf(values);
     TapeScope scope;
     const Var y = embedding_bag(table, bags);

@@ -1,4 +1,6 @@
 #include "core/machine/in_order.hpp"
+#include "tests/support/texts.hpp"
+#include "tests/support/threads.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,7 +18,7 @@ constexpr size_t large = size_t{1} << 17;
 
 TEST_CASE("results are taken in the order of the items with any number of threads") {
   for (const int count : {1, 2, 3, 7}) {
-    set_threads(count);
+    const Threads threads_used(count);
     for (const size_t bytes : {size_t{0}, size_t{100}, large, 100 * large}) {
       std::vector<int> taken;
       InOrder<int, int> squares([](int item) { return item * item; },
@@ -31,13 +33,11 @@ TEST_CASE("results are taken in the order of the items with any number of thread
       for (size_t i = 0; i < taken.size(); ++i) CHECK(taken[i] == static_cast<int>(i));
     }
   }
-  set_threads(0);
 }
 
 TEST_CASE("the error of the earliest item is the first one that is met") {
   for (const int count : {1, 2, 3, 7}) {
-    set_threads(count);
-    std::string met;
+    const Threads threads_used(count);
     size_t before = 0;
     InOrder<int, int> work(
         [](int item) {
@@ -48,21 +48,18 @@ TEST_CASE("the error of the earliest item is the first one that is met") {
           outcome.get();
           ++before;
         });
-    try {
+    const std::string met = message_of<std::runtime_error>([&] {
       for (int item = 0; item < 100; ++item) work.add(item, large);
       work.finish();
-    } catch (const std::runtime_error& error) {
-      met = error.what();
-    }
+    });
     CHECK(met == "9");
     CHECK(before == 9);
   }
-  set_threads(0);
 }
 
 TEST_CASE("what waits to be taken is bounded") {
   for (const int count : {1, 4}) {
-    set_threads(count);
+    const Threads threads_used(count);
     size_t waiting = 0, most = 0;
     InOrder<int, int> work([](int item) { return item; }, [&](int, auto&) { --waiting; });
     for (int item = 0; item < 1000; ++item) {
@@ -73,12 +70,11 @@ TEST_CASE("what waits to be taken is bounded") {
     CHECK(waiting == 0);
     CHECK(most == 8 * static_cast<size_t>(count));
   }
-  set_threads(0);
 }
 
 TEST_CASE("work in order ends when it is asked to stop") {
   for (const int count : {1, 3}) {
-    set_threads(count);
+    const Threads threads_used(count);
     std::atomic<int> asked{0};
     const StopPoll poll = [&asked] { return ++asked > 2; };
     const StopScope scope(&poll);
@@ -89,5 +85,4 @@ TEST_CASE("work in order ends when it is asked to stop") {
         }(),
         Stopped);
   }
-  set_threads(0);
 }

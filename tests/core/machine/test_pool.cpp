@@ -3,7 +3,6 @@
 #include <cstring>
 #include <thread>
 
-#include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/machine/pool.hpp"
 #include "core/ops/ops.hpp"

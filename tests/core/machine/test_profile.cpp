@@ -12,6 +12,7 @@
 #include "core/ops/ops.hpp"
 #include "core/products/gemm.hpp"
 #include "support/arrays.hpp"
+#include "tests/support/threads.hpp"
 
 using namespace capstan;
 
@@ -39,7 +40,7 @@ Var wrapped_exp(const Var& x) {
 TEST_CASE("a linear layer is 6 m n k operations, on one thread and on two") {
   constexpr int64_t m = 96, k = 48, n = 80;
   for (const int count : {1, 2}) {
-    set_threads(count);
+    const Threads threads_used(count);
     const Var x = Var::leaf(random_array({2, m / 2, k})), w = Var::leaf(random_array({n, k}, 2));
     Profile profile;
     {
@@ -59,7 +60,6 @@ TEST_CASE("a linear layer is 6 m n k operations, on one thread and on two") {
     CHECK(forward.products <= forward.nanoseconds);
     CHECK(row_of(profile, "sum", Pass::forward).flops == 0);
   }
-  set_threads(0);
 }
 
 TEST_CASE("products inside parallel regions and batches count once") {

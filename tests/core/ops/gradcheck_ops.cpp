@@ -31,10 +31,19 @@ void check_cases(const std::vector<OpCase>& cases) {
   }
 }
 
-Var positive(const Var& x) { return square(x) + 0.5; }
-
 /// 0/1 by a fixed draw.
 Array mask_of(const Shape& shape, uint64_t seed = 7) { return above_zero(random_array(shape, seed)); }
+
+/// where() by a mask of this shape.
+auto chosen_by(const Shape& mask) {
+  return [mask](const Inputs& v) { return where(mask_of(mask), v[0], v[1]); };
+}
+
+auto transposed(const Axes& order) {
+  return [order](const Inputs& v) { return transpose(v[0], order); };
+}
+
+Var positive(const Var& x) { return square(x) + 0.5; }
 
 }  // namespace
 
@@ -79,21 +88,9 @@ TEST_CASE("gradients of element-wise ops of one operand") {
       {"rank 0", {{}}, [](const Inputs& v) { return gelu(tanh(v[0])); }},
       {"rank 4", {{2, 3, 2, 3}}, [](const Inputs& v) { return silu(exp(v[0])); }},
       {"empty", {{0, 4}}, [](const Inputs& v) { return tanh(relu(v[0])); }},
-      {"where",
-       {{3, 35}, {35}},
-       [](const Inputs& v) {
-         return where(mask_of({3, 35}), v[0], v[1]);
-       }},
-      {"where, mask per row",
-       {{3, 35}, {}},
-       [](const Inputs& v) {
-         return where(mask_of({3, 1}), v[0], v[1]);
-       }},
-      {"where, mask larger",
-       {{5}, {3, 1}},
-       [](const Inputs& v) {
-         return where(mask_of({2, 3, 5}), v[0], v[1]);
-       }},
+      {"where", {{3, 35}, {35}}, chosen_by({3, 35})},
+      {"where, mask per row", {{3, 35}, {}}, chosen_by({3, 1})},
+      {"where, mask larger", {{5}, {3, 1}}, chosen_by({2, 3, 5})},
   });
 }
 
@@ -153,16 +150,10 @@ TEST_CASE("gradients of ops on shapes") {
          return reshape(v[0], {4, -1});
        }},
       {"transpose, last two", {{2, 17, 35}}, [](const Inputs& v) { return transpose(v[0]); }},
-      {"transpose, all orders",
-       {{2, 3, 1, 4}},
-       [](const Inputs& v) {
-         return transpose(v[0], {3, 0, 2, 1}) * transpose(transpose(v[0], {1, 0, 3, 2}), {2, 1, 3, 0});
-       }},
-      {"transpose, heads",
-       {{2, 5, 3, 4}},
-       [](const Inputs& v) {
-         return transpose(v[0], {0, 2, 1, 3});
-       }},
+      {"transpose, all axes", {{2, 3, 1, 4}}, transposed({3, 0, 2, 1})},
+      {"transpose, two pairs", {{2, 3, 1, 4}}, transposed({1, 0, 3, 2})},
+      {"transpose, three axes", {{2, 3, 1, 4}}, transposed({2, 1, 3, 0})},
+      {"transpose, heads", {{2, 5, 3, 4}}, transposed({0, 2, 1, 3})},
       {"slice, first axis", {{5, 3}}, [](const Inputs& v) { return slice(v[0], 0, 1, 3); }},
       {"slice, last axis", {{3, 2, 5}}, [](const Inputs& v) { return slice(v[0], -1, 2, 5); }},
       {"slice, empty", {{3, 5}}, [](const Inputs& v) { return slice(v[0], 1, 2, 2); }},

@@ -10,8 +10,8 @@
 #include "core/kernels/elementwise.hpp"
 #include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
-#include "core/products/gemm_backend.hpp"
 #include "support/arrays.hpp"
+#include "tests/support/products.hpp"
 
 using namespace capstan;
 
@@ -57,21 +57,6 @@ ArrayOf<float> all_floats_near_bf16() {
     for (const uint32_t part : lower) *out++ = float_of(upper << 16 | part);
   return numbers;
 }
-
-/// Puts back who computes products of bf16, and the number of threads.
-class RestoredBf16 {
- public:
-  RestoredBf16() = default;
-  ~RestoredBf16() {
-    set_bf16_backend(before_);
-    set_threads(0);
-  }
-  RestoredBf16(const RestoredBf16&) = delete;
-  RestoredBf16& operator=(const RestoredBf16&) = delete;
-
- private:
-  Bf16Backend before_ = bf16_backend();
-};
 
 std::vector<Bf16Backend> backends() {
   std::vector<Bf16Backend> result{Bf16Backend::floats};
@@ -159,7 +144,7 @@ TEST_CASE("rounding to bf16: named numbers") {
 }
 
 TEST_CASE("products of bf16 are those of the same numbers as floats: shapes, strides, transposes, sums, threads") {
-  const RestoredBf16 restored;
+  const KeptProducts restored;
   for (const Bf16Backend backend : backends()) {
     for (const Bf16ProductCase& s : product_cases) {
       for (const Transpose ta : transposes) {
@@ -210,7 +195,7 @@ TEST_CASE("products of bf16: nothing to add up, nothing to compute, and factors 
 }
 
 TEST_CASE("more shapes than a thread keeps ready, each met twice, inside and outside parallel regions") {
-  const RestoredBf16 restored;
+  const KeptProducts restored;
   for (const Bf16Backend backend : backends()) {
     set_bf16_backend(backend);
     constexpr int64_t longest = 600;
@@ -231,7 +216,7 @@ TEST_CASE("more shapes than a thread keeps ready, each met twice, inside and out
 }
 
 TEST_CASE("who computes products of bf16 can be chosen, and where there is an obstacle floats do it") {
-  const RestoredBf16 restored;
+  const KeptProducts restored;
   CHECK(bf16_backend() == (bf16_obstacle().empty() ? Bf16Backend::onednn : Bf16Backend::floats));
   set_bf16_backend(Bf16Backend::floats);
   CHECK(bf16_backend() == Bf16Backend::floats);
@@ -245,7 +230,7 @@ TEST_CASE("who computes products of bf16 can be chosen, and where there is an ob
 
 TEST_CASE("rounding to bf16 writes the elements asked for, and none after them") {
   constexpr float untouched = 77;
-  const RestoredBf16 restored;
+  const KeptProducts restored;
   set_threads(2);
   for (const size_t count : {0, 1, 15, 16, 17, 16383, 16384, 16385, 40001}) {
     INFO(count, " elements");

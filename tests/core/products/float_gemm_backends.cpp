@@ -9,8 +9,8 @@
 #include "core/machine/parallel.hpp"
 #include "core/products/blas_info.hpp"
 #include "core/products/gemm.hpp"
-#include "core/products/gemm_backend.hpp"
 #include "support/arrays.hpp"
+#include "tests/support/products.hpp"
 
 using namespace capstan;
 
@@ -19,21 +19,6 @@ namespace {
 constexpr float nan_float = std::numeric_limits<float>::quiet_NaN();
 
 const bool no_onednn = onednn_version().empty();
-
-/// Puts back the back end and the number of threads.
-class Restored {
- public:
-  Restored() = default;
-  ~Restored() {
-    set_gemm_backend(before_);
-    set_threads(0);
-  }
-  Restored(const Restored&) = delete;
-  Restored& operator=(const Restored&) = delete;
-
- private:
-  GemmBackend before_ = gemm_backend();
-};
 
 /// A matrix whose rows lie further apart than they are long; NaN, or another filling, between them.
 struct Spaced {
@@ -102,7 +87,7 @@ constexpr Transpose both[] = {Transpose::no, Transpose::yes};
 }  // namespace
 
 TEST_CASE("the back end can be chosen, and one that is not built in cannot") {
-  const Restored restored;
+  const KeptProducts restored;
   CHECK(gemm_backend() == (no_onednn ? GemmBackend::openblas : GemmBackend::onednn));
   if (no_onednn) {
     CHECK_THROWS_AS(set_gemm_backend(GemmBackend::onednn), std::invalid_argument);
@@ -114,7 +99,7 @@ TEST_CASE("the back end can be chosen, and one that is not built in cannot") {
 
 TEST_CASE("oneDNN and OpenBLAS agree: shapes, strides, transposes, factors, NaN in C, one and two threads" *
           doctest::skip(no_onednn)) {
-  const Restored restored;
+  const KeptProducts restored;
   for (const ProductCase& s : cases) {
     for (const Transpose ta : both) {
       for (const Transpose tb : both) {
@@ -150,7 +135,7 @@ TEST_CASE("oneDNN and OpenBLAS agree: shapes, strides, transposes, factors, NaN 
 }
 
 TEST_CASE("rows of a product do not depend on the numbers in later rows of A, nor columns on later columns of B") {
-  const Restored restored;
+  const KeptProducts restored;
   for (const GemmBackend backend : {GemmBackend::openblas, GemmBackend::onednn}) {
     if (backend == GemmBackend::onednn && no_onednn) continue;
     set_gemm_backend(backend);
@@ -188,7 +173,7 @@ TEST_CASE("rows of a product do not depend on the numbers in later rows of A, no
 
 TEST_CASE(
     "a product has the same bits on any number of threads; so it has inside a parallel loop; OpenMP's settings stay") {
-  const Restored restored;
+  const KeptProducts restored;
   const int openmp_threads = omp_get_max_threads();
   for (const GemmBackend backend : {GemmBackend::openblas, GemmBackend::onednn}) {
     if (backend == GemmBackend::onednn && no_onednn) continue;
@@ -221,7 +206,7 @@ TEST_CASE(
 }
 
 TEST_CASE("more threads than OpenBLAS has work memory for take turns") {
-  const Restored restored;
+  const KeptProducts restored;
   set_gemm_backend(GemmBackend::openblas);
   constexpr int64_t size = 48, products = 2100;
   const Array a = random_array({size, size}, 1), b = random_array({size, size}, 2);

@@ -12,6 +12,7 @@
 #include "core/kernels/activation.hpp"
 #include "core/kernels/random.hpp"
 #include "core/products/gemm.hpp"
+#include "tests/support/products.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -50,7 +51,7 @@ float element(const Product<float>& p, int64_t row, int64_t column, float before
 
 TEST_CASE("portable products: every element is its chain of additions, for all shapes, strides and cuts") {
   if (cannot()) return;
-  const GemmBackend before = gemm_backend();
+  const KeptProducts restored;
   set_gemm_backend(GemmBackend::portable);
   struct Shape3 {
     int64_t m, n, k;
@@ -82,7 +83,6 @@ TEST_CASE("portable products: every element is its chain of additions, for all s
         }
   CHECK(cases == 84);
   CHECK(wrong == 0);
-  set_gemm_backend(before);
 }
 
 TEST_CASE("functions, sums and random numbers of kernels have these bits on every CPU with fused products") {

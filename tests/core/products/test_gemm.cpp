@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "core/machine/parallel.hpp"
 #include "core/products/gemm.hpp"
 #include "support/arrays.hpp"
+#include "tests/support/threads.hpp"
 
 using namespace capstan;
 
@@ -41,7 +41,7 @@ TEST_CASE("gemm agrees with three loops: transposes, ragged sizes, beta, one and
   const std::vector<Size> sizes = {{1, 1, 1},      {3, 5, 7}, {17, 33, 35}, {130, 67, 41},
                                    {65, 131, 129}, {4, 5, 0}, {1, 300, 64}, {300, 1, 64}};
   for (const int count : {1, 2}) {
-    set_threads(count);
+    const Threads threads_used(count);
     for (const Size& s : sizes) {
       for (const Transpose ta : {Transpose::no, Transpose::yes}) {
         for (const Transpose tb : {Transpose::no, Transpose::yes}) {
@@ -61,7 +61,6 @@ TEST_CASE("gemm agrees with three loops: transposes, ragged sizes, beta, one and
       }
     }
   }
-  set_threads(0);
 }
 
 TEST_CASE("gemm writes inside its columns only") {
@@ -79,7 +78,7 @@ TEST_CASE("gemm writes inside its columns only") {
 
 TEST_CASE("batched gemm: steps, a shared operand, one and two threads") {
   for (const int count : {1, 2}) {
-    set_threads(count);
+    const Threads threads_used(count);
     for (const int64_t batch : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{7}}) {
       const Array a = random_array({batch, 17, 9}), b = random_array({9, 40}, 2);
       Array c(Shape{batch, 17, 40}, real{1});
@@ -92,7 +91,6 @@ TEST_CASE("batched gemm: steps, a shared operand, one and two threads") {
       }
     }
   }
-  set_threads(0);
 }
 
 TEST_CASE("an operand's rows may lie apart") {

@@ -1,4 +1,3 @@
-#include "core/products/blas_info.hpp"
 #include "core/products/machine_rates.hpp"
 
 #include <doctest/doctest.h>

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/kernels/activation.hpp"
-#include "core/machine/parallel.hpp"
 #include "core/products/kernels/gemv.hpp"
 #include "core/products/packed_matrix.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/threads.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;
@@ -79,7 +79,7 @@ TEST_CASE("packed products agree with three loops: storages, ragged sizes, rows,
             const Array b = biased ? bias : Array(), expected = reference(x, used, b);
             Array one_thread;
             for (const int count : {1, 2}) {
-              set_threads(count);
+              const Threads threads_used(count);
               PackedMemory memory;
               const Array y = product(PackedMatrix(weight, storage.value, memory), x, b, Activation::none);
               INFO(storage.name, " ", out, " x ", in, ", rows ", rows, ", bias ", biased, ", threads ", count);
@@ -92,7 +92,6 @@ TEST_CASE("packed products agree with three loops: storages, ragged sizes, rows,
       }
     }
   }
-  set_threads(0);
 }
 
 TEST_CASE("a row of a packed product has the same bits alone and among any others, on one thread and on two") {
@@ -102,13 +101,13 @@ TEST_CASE("a row of a packed product has the same bits alone and among any other
         const Array weight = normal_array({out, in}, 1), bias = normal_array({out}, 2), x = normal_array({64, in}, 3);
         PackedMemory memory;
         const PackedMatrix matrix(weight, storage.value, memory);
-        set_threads(1);
+        const Threads one(1);
         std::vector<std::vector<real>> alone;
         for (int64_t row = 0; row < 64; ++row)
           alone.push_back(product(matrix, x.rows(row, row + 1), bias, Activation::silu).to_vector());
         for (const int64_t rows : {2, 3, 4, 5, 8, 13, 64}) {
           for (const int count : {1, 2}) {
-            set_threads(count);
+            const Threads threads_used(count);
             const Array y = product(matrix, x.rows(64 - rows, 64), bias, Activation::silu);
             bool same = true;
             for (int64_t row = 0; row < rows; ++row)
@@ -119,7 +118,6 @@ TEST_CASE("a row of a packed product has the same bits alone and among any other
       }
     }
   }
-  set_threads(0);
 }
 
 TEST_CASE("packed products apply every activation to all outputs") {

@@ -1,40 +1,21 @@
 // Hashed n-grams as part of a token's embedding.
-#include <doctest/doctest.h>
 
 #include <cmath>
-#include <set>
 
-#include "core/autograd/tape.hpp"
 #include "nn/layers/ngram_embedding.hpp"
-#include "tests/support/compare.hpp"
-#include "tests/support/weights.hpp"
+#include "tests/nn/layers/ngram_cases.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
-constexpr int64_t model_width = 3;
+constexpr int64_t model_width = ngram_outputs;
 const double tolerance = sizeof(real) == 4 ? 1e-5 : 1e-12;
-const std::vector<int32_t> embedded_text{4, 9, 4, 9, 9, 2, 7, 0, 11, 3};
+const std::vector<int32_t>& embedded_text = ngram_text;
 
-struct BuiltEmbedding {
-  ParamStore store;
-  std::unique_ptr<NgramEmbedding> embedding;
+using Embedding = BuiltNgrams<NgramEmbedding>;
 
-  explicit BuiltEmbedding(const NgramEmbeddingConfig& config, bool drawn = true) {
-    embedding = std::make_unique<NgramEmbedding>(Scope(store, 1), config, model_width);
-    if (drawn) redraw(store);
-    store.finalize();
-  }
-  Array operator()(const Ids& tokens, const Context& context) const { return (*embedding)(tokens, context).value(); }
-};
-
-NgramEmbeddingConfig embedding_config_of(std::vector<int64_t> orders) {
-  NgramEmbeddingConfig config;
-  config.orders = std::move(orders);
-  config.buckets = 101;
-  config.width = 5;
-  config.scale = 1.5;
-  return config;
+NgramEmbeddingConfig embedding_config_of(const std::vector<int64_t>& orders) {
+  return ngram_config<NgramEmbeddingConfig>(orders);
 }
 
 /// The embedding of a document's last token, from the definition.
@@ -58,9 +39,9 @@ Array expected(const ParamStore& store, const NgramEmbeddingConfig& config, cons
 TEST_CASE("n-gram embedding: what the definition says, in every document of a row, and nothing at padding") {
   for (const std::vector<int64_t>& orders : {std::vector<int64_t>{1}, {2}, {2, 3, 4}, {5, 1}, {16}}) {
     const NgramEmbeddingConfig config = embedding_config_of(orders);
-    const BuiltEmbedding built(config);
+    const Embedding built(config);
     const Ids ids({1, 10}, std::vector<int32_t>{0, 1, 1, 1, 1, 1, 2, 2, 2, 0});
-    const Array y = built(Ids({1, 10}, embedded_text), Context{Segments(ids)}).reshape({10, model_width});
+    const Array y = built(Context{Segments(ids)}).reshape({10, model_width});
     for (const int64_t begin : {1, 6})
       for (int64_t t = begin; t < (begin == 1 ? 6 : 9); ++t)
         CHECK(relative_error(
@@ -73,8 +54,8 @@ TEST_CASE("n-gram embedding: what the definition says, in every document of a ro
 }
 
 TEST_CASE("n-gram embedding: a later token changes nothing before it") {
-  const BuiltEmbedding built(embedding_config_of({2, 3}));
-  const Array before = built(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).reshape({10, model_width});
+  const Embedding built(embedding_config_of({2, 3}));
+  const Array before = built().reshape({10, model_width});
   std::vector<int32_t> changed = embedded_text;
   changed[6] = 5;
   const Array after = built(Ids({1, 10}, changed), Context::evaluation(1, 10)).reshape({10, model_width});
@@ -84,14 +65,14 @@ TEST_CASE("n-gram embedding: a later token changes nothing before it") {
 }
 
 TEST_CASE("n-gram embedding: decoding needs the last tokens only") {
-  const BuiltEmbedding built(embedding_config_of({1, 4, 2}));
-  CHECK(built.embedding->memory() == 3);
-  const Array whole = built(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).reshape({10, model_width});
+  const Embedding built(embedding_config_of({1, 4, 2}));
+  CHECK(built.layer->memory() == 3);
+  const Array whole = built().reshape({10, model_width});
   for (int64_t t = 0; t < 10; ++t) {
     const std::vector<int32_t> recent(embedded_text.begin() + std::max<int64_t>(0, t - 3), embedded_text.begin() + t);
     for (int64_t count = 1; t + count <= 10; ++count) {
       const Ids next({1, count}, std::vector<int32_t>(embedded_text.begin() + t, embedded_text.begin() + t + count));
-      CHECK(relative_error(built.embedding->next(next, {recent}, nullptr).value().reshape({count, model_width}),
+      CHECK(relative_error(built.layer->next(next, {recent}, nullptr).value().reshape({count, model_width}),
                            whole.rows(t, t + count), 1e-3) < tolerance);
     }
   }
@@ -100,23 +81,9 @@ TEST_CASE("n-gram embedding: decoding needs the last tokens only") {
 TEST_CASE("n-gram embedding: dropout keeps the expected sum, and padding and batch mates do not change it") {
   NgramEmbeddingConfig config = embedding_config_of({1, 2, 3});
   config.dropout = 0.3;
-  const BuiltEmbedding built(config);
-  const auto at_step = [&](uint64_t step) {
-    return built(Ids({1, 10}, embedded_text), {Segments::full(1, 10), true, step, Ids({1}, 6)});
-  };
-  const std::vector<real> whole = built(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).to_vector();
-  std::vector<double> mean(whole.size(), 0);
-  constexpr int draws = 4000;
-  for (int step = 0; step < draws; ++step) {
-    const std::vector<real> y = at_step(static_cast<uint64_t>(step)).to_vector();
-    for (size_t i = 0; i < mean.size(); ++i) mean[i] += static_cast<double>(y[i]) / draws;
-  }
-  double largest = 0, difference = 0;
-  for (size_t i = 0; i < mean.size(); ++i) {
-    largest = std::max(largest, std::abs(static_cast<double>(whole[i])));
-    difference = std::max(difference, std::abs(mean[i] - static_cast<double>(whole[i])));
-  }
-  CHECK(difference < 0.06 * largest);
+  const Embedding built(config);
+  const auto at_step = [&](uint64_t step) { return built({Segments::full(1, 10), true, step, Ids({1}, 6)}); };
+  check_mean_of_dropout(built);
   CHECK(at_step(1).to_vector() != at_step(2).to_vector());
 
   Ids tokens({2, 13}, 8), ids({2, 13}, 0);
@@ -129,28 +96,16 @@ TEST_CASE("n-gram embedding: dropout keeps the expected sum, and padding and bat
 }
 
 TEST_CASE("n-gram embedding: starts as nothing, and only rows that were named have a gradient") {
-  const NgramEmbeddingConfig config = embedding_config_of({2});
-  const BuiltEmbedding fresh(config, /*drawn=*/false);
-  for (const real number : fresh(Ids({1, 10}, embedded_text), Context::evaluation(1, 10)).to_vector())
-    CHECK(number == 0);
-  const BuiltEmbedding built(config);
-  const Param& table = built.store.find("table");
-  CHECK(table.options.by_rows);
-  TapeScope scope;
-  const Var y = (*built.embedding)(Ids({1, 10}, embedded_text), Context::evaluation(1, 10));
-  scope.tape().backward(std::vector<Var>{y}, {Array(y.shape(), real{1})});
-  std::set<int64_t> named;
-  for (size_t i = 0; i + 2 <= embedded_text.size(); ++i)
-    named.insert(ngram_bucket(embedded_text.data() + i, 2, config.buckets));
-  const RowGrads& grads = built.store.row_grads(table);
-  CHECK(grads.rows() == std::vector<int64_t>(named.begin(), named.end()));
-  for (int64_t i = 0; i < grads.values().size(); ++i) CHECK(grads.values()[i] != 0);
+  const Embedding fresh(embedding_config_of({2}), /*drawn=*/false);
+  for (const real number : fresh().to_vector()) CHECK(number == 0);
+  Embedding built(embedding_config_of({2}));
+  check_named_rows(built);
 }
 
 TEST_CASE("n-gram embedding: what cannot be is refused") {
   ParamStore store;
   CHECK_THROWS_AS(NgramEmbedding(Scope(store, 1), embedding_config_of({}), model_width), std::invalid_argument);
-  const BuiltEmbedding built(embedding_config_of({1}));
+  const Embedding built(embedding_config_of({1}));
   CHECK_THROWS_AS(built(Ids({1, 4}, 1), Context::evaluation(1, 5)), std::invalid_argument);
 }
 

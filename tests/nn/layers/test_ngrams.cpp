@@ -1,39 +1,21 @@
 // Hashed n-grams as features of a text.
-#include <doctest/doctest.h>
 
 #include <cmath>
 #include <map>
-#include <set>
 
-#include "core/autograd/gradcheck.hpp"
 #include "nn/layers/ngram_features.hpp"
-#include "nn/layers/text_ngrams.hpp"
-#include "tests/support/compare.hpp"
+#include "tests/nn/layers/ngram_cases.hpp"
 #include "tests/support/ragged.hpp"
-#include "tests/support/weights.hpp"
+#include "tests/support/texts.hpp"
 
 namespace capstan::CAPSTAN_PRECISION::testing {
 namespace {
 
-struct BuiltNgrams {
-  ParamStore store;
-  std::unique_ptr<NgramFeatures> features;
+using Features = BuiltNgrams<NgramFeatures>;
 
-  explicit BuiltNgrams(const NgramConfig& config, bool drawn = true) {
-    features = std::make_unique<NgramFeatures>(Scope(store, 1), config, 3);
-    if (drawn) redraw(store);
-    store.finalize();
-  }
-  Array operator()(const Ids& tokens, const Context& context) const { return (*features)(tokens, context).value(); }
-};
+NgramConfig config_of(const std::vector<int64_t>& orders) { return ngram_config<NgramConfig>(orders); }
 
-NgramConfig config_of(std::vector<int64_t> orders) {
-  NgramConfig config;
-  config.orders = std::move(orders);
-  config.buckets = 101;
-  config.width = 5;
-  return config;
-}
+const std::vector<int32_t>& text = ngram_text;
 
 /// O * scale / sqrt(n) * sum over the n-grams of one document, from the definition.
 std::vector<double> expected(const ParamStore& store, const NgramConfig& config, const std::vector<int32_t>& tokens) {
@@ -51,8 +33,6 @@ std::vector<double> expected(const ParamStore& store, const NgramConfig& config,
               std::sqrt(count);
   return y;
 }
-
-const std::vector<int32_t> text{4, 9, 4, 9, 9, 2, 7, 0, 11, 3};
 
 TEST_CASE("n-grams: the bucket is a fixed hash of tokens and order, and spreads evenly") {
   // Weights on disk depend on these.
@@ -78,13 +58,13 @@ TEST_CASE("n-grams: the bucket is a fixed hash of tokens and order, and spreads 
 TEST_CASE("n-grams: features are what the definition says, for every order and in two documents of a row") {
   for (const std::vector<int64_t>& orders : {std::vector<int64_t>{1}, {2}, {1, 2}, {3, 1}, {11}}) {
     const NgramConfig config = config_of(orders);
-    const BuiltNgrams built(config);
+    const Features built(config);
     const auto close = [&](const Array& y, const std::vector<double>& wanted) {
       for (int64_t k = 0; k < 3; ++k)
         CHECK(static_cast<double>(y[k]) ==
               doctest::Approx(wanted[static_cast<size_t>(k)]).epsilon(sizeof(real) == 4 ? 1e-5 : 1e-12));
     };
-    close(built(Ids({1, 10}, text), Context::evaluation(1, 10)), expected(built.store, config, text));
+    close(built(), expected(built.store, config, text));
     // Two documents and padding: no n-gram crosses, the sum is over both.
     Ids ids({1, 10}, std::vector<int32_t>{1, 1, 1, 1, 2, 2, 2, 0, 0, 0});
     const auto first = expected(built.store, config, {text.begin(), text.begin() + 4}),
@@ -97,7 +77,7 @@ TEST_CASE("n-grams: features are what the definition says, for every order and i
     std::vector<double> both(3, 0);
     for (size_t k = 0; k < 3 && n1 + n2 > 0; ++k)
       both[k] = (first[k] * std::sqrt(n1) + second[k] * std::sqrt(n2)) / std::sqrt(n1 + n2);
-    close(built(Ids({1, 10}, text), Context{Segments(ids)}), both);
+    close(built(Context{Segments(ids)}), both);
   }
 }
 
@@ -105,7 +85,7 @@ TEST_CASE("n-grams: padding and batch mates change nothing, dropout included") {
   NgramConfig config = config_of({1, 2});
   for (const double rate : {0.0, 0.4}) {
     config.dropout = rate;
-    const BuiltNgrams built(config);
+    const Features built(config);
     Ids tokens({3, 12}, 8), examples({3}, std::vector<int32_t>{5, 6, 7});
     std::copy(text.begin(), text.end(), tokens.mutable_data() + 12);
     const Context together{segments_of_lengths({12, 10, 0}, 12), true, 4, examples};
@@ -130,26 +110,13 @@ TEST_CASE("n-grams: padding and batch mates change nothing, dropout included") {
 TEST_CASE("n-grams: dropout keeps the expected sum") {
   NgramConfig config = config_of({1});
   config.dropout = 0.3;
-  const BuiltNgrams built(config);
-  const Array whole = built(Ids({1, 10}, text), Context::evaluation(1, 10));
-  std::vector<double> mean(3, 0);
-  constexpr int draws = 4000;
-  for (int step = 0; step < draws; ++step) {
-    const Array y = built(Ids({1, 10}, text), {Segments::full(1, 10), true, static_cast<uint64_t>(step), Ids({1}, 3)});
-    for (int64_t k = 0; k < 3; ++k) mean[static_cast<size_t>(k)] += static_cast<double>(y[k]) / draws;
-  }
-  double largest = 0, difference = 0;
-  for (int64_t k = 0; k < 3; ++k) {
-    largest = std::max(largest, std::abs(static_cast<double>(whole[k])));
-    difference = std::max(difference, std::abs(mean[static_cast<size_t>(k)] - static_cast<double>(whole[k])));
-  }
-  CHECK(difference < 0.06 * largest);
+  const Features built(config);
+  check_mean_of_dropout(built);
 }
 
 TEST_CASE("n-grams: a text whose n-grams were never seen says nothing") {
-  const BuiltNgrams built(config_of({1, 2}), /*drawn=*/false);
-  for (const real number : built(Ids({1, 10}, text), Context::evaluation(1, 10)).to_vector()) CHECK(number == 0);
-  CHECK(built.store.find("table").options.by_rows);
+  const Features built(config_of({1, 2}), /*drawn=*/false);
+  for (const real number : built().to_vector()) CHECK(number == 0);
   double squares = 0;
   for (const real weight : built.store.find("output.weight").var.value().to_vector())
     squares += static_cast<double>(weight * weight);
@@ -157,28 +124,16 @@ TEST_CASE("n-grams: a text whose n-grams were never seen says nothing") {
 }
 
 TEST_CASE("n-grams: only rows that were named have a gradient") {
-  const NgramConfig config = config_of({2});
-  BuiltNgrams built(config);
-  const Param& table = built.store.find("table");
-  TapeScope scope;
-  const Var y = (*built.features)(Ids({1, 10}, text), Context::evaluation(1, 10));
-  scope.tape().backward(std::vector<Var>{y}, {Array(y.shape(), real{1})});
-  std::set<int64_t> named;
-  for (size_t i = 0; i + 2 <= text.size(); ++i) named.insert(ngram_bucket(text.data() + i, 2, config.buckets));
-  const RowGrads& grads = built.store.row_grads(table);
-  CHECK(grads.rows() == std::vector<int64_t>(named.begin(), named.end()));
-  for (int64_t i = 0; i < grads.values().size(); ++i) CHECK(grads.values()[i] != 0);
-  built.store.clear_grads();
-  CHECK(grads.empty());
+  Features built(config_of({2}));
+  check_named_rows(built);
 }
 
 TEST_CASE("n-grams: what cannot be is refused") {
   ProblemText problems("model.ngrams");
   validate(config_of({0, 2, 2, 17}), problems);
-  for (const char* const part :
-       {"orders.0: an n-gram has from 1 to 16 tokens, not 0", "orders.1: 2 is listed twice", "orders.3: an n-gram"})
-    CHECK(problems.text().find(part) != std::string::npos);
-  const BuiltNgrams built(config_of({1}));
+  check_contains(problems.text(), {"orders.0: an n-gram has from 1 to 16 tokens, not 0", "orders.1: 2 is listed twice",
+                                   "orders.3: an n-gram"});
+  const Features built(config_of({1}));
   CHECK_THROWS_AS(built(Ids({1, 4}, 1), Context::evaluation(1, 5)), std::invalid_argument);
 }
 

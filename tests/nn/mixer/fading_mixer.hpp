@@ -1,8 +1,6 @@
 // A mixer of which only forward() is written, for tests: not one of the library.
 #pragma once
 
-#include <cmath>
-
 #include "core/ops/ops.hpp"
 #include "nn/layers/layers.hpp"
 #include "nn/mixer/forward_mixer.hpp"

@@ -2,10 +2,10 @@
 #include <doctest/doctest.h>
 
 #include "core/base/error.hpp"
-#include "core/machine/parallel.hpp"
 #include "core/ops/ops.hpp"
 #include "nn/layers/layers.hpp"
 #include "tests/support/arrays.hpp"
+#include "tests/support/threads.hpp"
 
 namespace capstan::CAPSTAN_PRECISION {
 namespace {
@@ -206,7 +206,7 @@ TEST_CASE("normal: the numbers of the stream one by one but for rounding, on any
     RandomStream first_random({3, 4}, start);
     const Array first = init::normal(0.5)(shape, first_random);
     for (const int count : {1, 2, 3}) {
-      set_threads(count);
+      const Threads threads_used(count);
       RandomStream random({3, 4}, start), one_by_one({3, 4}, start);
       const Array array = init::normal(0.5)(shape, random);
       bool same = true;
@@ -221,7 +221,6 @@ TEST_CASE("normal: the numbers of the stream one by one but for rounding, on any
       CHECK(random.word() == one_by_one.word());
     }
   }
-  set_threads(0);
 }
 
 TEST_CASE("initialisers of weights refuse other shapes") {

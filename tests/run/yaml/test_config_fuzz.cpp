@@ -4,6 +4,7 @@
 #include <random>
 
 #include "sample_config.hpp"
+#include "tests/support/damage.hpp"
 
 using namespace capstan;
 using namespace capstan::sample;
@@ -45,35 +46,9 @@ Outcome outcome_of(const std::string& text) {
   }
 }
 
-/// One to four bytes changed, removed, doubled or put in, or a stretch moved.
-std::string damaged(std::string text, std::mt19937& random) {
-  const std::string telling =
-      "{}[]:,#&*!|>'\"%@`?-~<\n\t \\\xFF\xC3\x01"
-      "09aeE.=";
-  const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  for (std::size_t edits = 1 + below(4); edits > 0 && !text.empty(); --edits) {
-    const std::size_t at = below(text.size());
-    const char c = below(4) == 0 ? static_cast<char>(below(256)) : telling[below(telling.size())];
-    switch (below(5)) {
-      case 0:
-        text[at] = c;
-        break;
-      case 1:
-        text.erase(at, 1 + below(5));
-        break;
-      case 2:
-        text.insert(at, 1, c);
-        break;
-      case 3:
-        text.insert(at, text.substr(below(text.size()), 1 + below(40)));
-        break;
-      default:
-        text.resize(at + 1);
-        break;
-    }
-  }
-  return text;
-}
+const std::string telling =
+    "{}[]:,#&*!|>'\"%@`?-~<\n\t \\\xFF\xC3\x01"
+    "09aeE.=";
 
 }  // namespace
 
@@ -82,7 +57,7 @@ TEST_CASE("a damaged text is read or refused") {
   std::mt19937 random(20261121);
   int read = 0, refused = 0;
   for (int i = 0; i < 5000; ++i) {
-    const std::string text = damaged(valid_text, random);
+    const std::string text = damaged(valid_text, random, telling);
     INFO(text);
     (outcome_of(text) == Outcome::read ? read : refused)++;
   }
@@ -93,7 +68,7 @@ TEST_CASE("a damaged text is read or refused") {
 TEST_CASE("a damaged override is read or refused") {
   std::mt19937 random(7);
   for (int i = 0; i < 5000; ++i) {
-    const std::string override = damaged("model.layers.0.mixer={type: local, window: 3}", random);
+    const std::string override = damaged("model.layers.0.mixer={type: local, window: 3}", random, telling);
     INFO(override);
     CHECK_NOTHROW(error_of([&] { load_config<Run>({}, {override}); }));  // error_of() lets only a ConfigError pass
   }

@@ -12,12 +12,11 @@ std::vector<MixerCase> inner_cases() {
   AftProjections wide = biased, narrow = plain;
   wide.inner = 60;
   narrow.inner = 8;
-  AftConvConfig conv = conv_config(5, 4, narrow);
   return {{"simple, wider", with_projections(AftSimpleConfig{}, wide), 0, true, true},
           {"full, narrower", full_config(PositionBias::factorised, narrow), 0, false, false},
           {"full dense, wider", full_config(PositionBias::dense, wide), 0, false, false},
           {"local, wider", local_config(5, PositionBias::factorised, wide), 5, false, false},
-          {"conv, narrower", conv, 5, true, false},
+          {"conv, narrower", conv_config(5, 4, narrow), 5, true, false},
           {"conv, wider", conv_config(5, 10, wide), 5, true, false}};
 }
 

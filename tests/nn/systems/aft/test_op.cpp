@@ -1,8 +1,8 @@
 #include <doctest/doctest.h>
 
-#include "core/machine/parallel.hpp"
 #include "tests/nn/systems/aft/op_cases.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/threads.hpp"
 
 using namespace capstan;
 using namespace capstan::testing;
@@ -52,11 +52,10 @@ TEST_CASE("tiles of any length and any number of threads give the same AFT") {
   const int64_t width = 70, length = 41;  // past one block of channels
   for (const int64_t tile : {1, 7, 16}) {
     for (const int count : {1, 2, 3}) {
-      set_threads(count);
+      const Threads threads_used(count);
       for (const AftCase& c : aft_cases(width, length, tile)) compare(c, ragged_segments(length), fused_tolerance);
     }
   }
-  set_threads(0);
 }
 
 TEST_CASE("AFT with the tiles that users get, documents that end in any strip of them") {

@@ -91,6 +91,13 @@ void clear_logits(const ParamStore& store) {
   }
 }
 
+/// Makes W_r the identity, so that no feature reaches another after the pools.
+void keep_features(const ParamStore& store) {
+  Array identity = Array::zeros({width, width});
+  for (int64_t c = 0; c < width; ++c) identity.mutable_data()[c * width + c] = 1;
+  store.find("to_r.weight").var.assign(identity);
+}
+
 TEST_CASE("softmax over tokens, not over features, and the global key pools p, not raw keys") {
   const auto built = bare_fastformer();
   clear_logits(*built.store);  // both pools are means over the tokens
@@ -139,11 +146,7 @@ TEST_CASE("padding is never pooled, and the mask is not inverted") {
 TEST_CASE("softmax runs over tokens within each head, not over the heads") {
   const auto built = bare_fastformer(per_head, 5);
   const Array x = normal_array({1, 11, width}, 6);
-  built.store->find("to_r.weight").var.assign([] {
-    Array identity = Array::zeros({width, width});
-    for (int64_t c = 0; c < width; ++c) identity.mutable_data()[c * width + c] = 1;
-    return identity;
-  }());
+  keep_features(*built.store);
   const Array y = forward(*built.module, x, Segments::full(1, 11));
   Array logits = built.store->find("query_logits.weight").var.value().clone();
   for (int64_t c = 0; c < width / 5; ++c) logits.mutable_data()[3 * width / 5 + c] += 1;  // of head 3 only
@@ -160,11 +163,7 @@ TEST_CASE("logits of all features read the other heads' features, logits per hea
     const auto built = bare_fastformer(logits, 5);
     CHECK(built.store->find("query_logits.weight").var.shape() == Shape{5, logits == per_head ? width / 5 : width});
     const Array x = normal_array({1, 11, width}, 7);
-    built.store->find("to_r.weight").var.assign([] {
-      Array identity = Array::zeros({width, width});
-      for (int64_t c = 0; c < width; ++c) identity.mutable_data()[c * width + c] = 1;
-      return identity;
-    }());
+    keep_features(*built.store);
     const Array y = forward(*built.module, x, Segments::full(1, 11));
     Array to_qk = built.store->find("to_qk.weight").var.value().clone();
     for (int64_t i = 0; i < width; ++i) to_qk.mutable_data()[i] += 1;  // query feature 0, of head 0

@@ -193,27 +193,6 @@ TEST_CASE("FLASH-pytorch: a short text is not padded to the chunk: any chunk tha
   }
 }
 
-TEST_CASE("FLASH-pytorch: the laplace kernel's deviation is 1 / sqrt(4 pi); a logit of 0 weighs 0.0061, not 0.21") {
-  FlashConfig config = flash_config(4);
-  config.kernel = AttentionKernel::laplace;
-  config.position_bias = RelativeBiasKind::none;
-  config.bias = true;
-  config.global = false;
-  const auto built = built_mixer(config, false, 4);
-  for (const char* const name : {"gain", "offset", "to_out.bias"}) {
-    const Var& var = built.store->find(name).var;
-    var.assign(Array::zeros(var.shape()));  // all logits are 0
-  }
-  // One token sees itself: out = W_o (u * 0.0061 v).
-  const Array x = normal_array({1, 1, width}, 9);
-  const Array y = forward(*built.module, x, Segments::full(1, 1));
-  config.kernel = AttentionKernel::softmax;  // its weight is 1
-  const auto plain = built_mixer(config, false, 4);
-  plain.store->find("to_out.bias").var.assign(Array::zeros({width}));
-  const Array whole = forward(*plain.module, x, Segments::full(1, 1));
-  for (int64_t i = 0; i < width; ++i) CHECK(y[i] == doctest::Approx(0.0060977 * whole[i]).epsilon(1e-3));
-}
-
 TEST_CASE("FLASH with chunks of one token: every token attends to itself, and linearly to all before it") {
   FlashConfig config = without_positions(only_global(1));
   const auto built = built_mixer(config, true, 12);
