@@ -22,8 +22,8 @@
 #include "run/predictions/eval_report.hpp"
 #include "run/predictions/predictions.hpp"
 #include "run/predictions/text_scores.hpp"
-#include "run/setup/given_config.hpp"
-#include "run/setup/saved_data.hpp"
+#include "run/setup/run_config.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/training/train_run.hpp"
 

@@ -8,7 +8,7 @@
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "run/run.hpp"
-#include "run/setup/splits.hpp"
+#include "run/setup/run_data.hpp"
 
 namespace capstan {
 namespace {

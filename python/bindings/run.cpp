@@ -13,8 +13,8 @@
 #include "python/bindings/texts.hpp"
 #include "run/exports/export_run.hpp"
 #include "run/run.hpp"
-#include "run/setup/saved_config.hpp"
-#include "run/setup/splits.hpp"
+#include "run/setup/run_config.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/training/slim_run.hpp"
 
 namespace capstan::python {

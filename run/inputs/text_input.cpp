@@ -25,16 +25,6 @@ OnError on_error_of(const SourceConfig& data) {
   return OnError::stop;
 }
 
-std::vector<std::string> tab_separated(const std::string& text) {
-  std::vector<std::string> columns;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find('\t', at), text.size());
-    columns.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return columns;
-}
-
 const TextInputOptions& existing(const TextInputOptions& options) {
   std::error_code unknown;
   if (options.file != "-" && !std::filesystem::exists(options.file, unknown))
@@ -174,7 +164,11 @@ bool TextInput::next(InputText& text) {
   if (!text.text.empty() && text.text.back() == '\r') text.text.pop_back();
   if (line_ == 1) text.text = without_mark(text.text, in_->name());
   text.place = fmt::format("{}:{}", in_->name(), line_);
-  text.columns = columns_ > 1 ? tab_separated(text.text) : std::vector<std::string>{text.text};
+  text.columns = {text.text};
+  if (columns_ > 1) {
+    const std::vector<std::string_view> columns = split(text.text, "\t");
+    text.columns.assign(columns.begin(), columns.end());
+  }
   if (text.columns.size() != columns_)
     throw Error(
         fmt::format("{}: found {} texts, but the model was trained with {} (data.text_columns): separate "

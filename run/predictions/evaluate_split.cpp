@@ -13,7 +13,7 @@
 #include "run/predictions/eval_report.hpp"
 #include "run/setup/decision_goal.hpp"
 #include "run/setup/saved_run.hpp"
-#include "run/setup/splits.hpp"
+#include "run/setup/run_data.hpp"
 #include "train/evaluation/classifier_evaluation.hpp"
 #include "train/evaluation/metrics.hpp"
 

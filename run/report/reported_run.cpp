@@ -2,8 +2,7 @@
 // what the run was trained with, and messages that could quote files go to the log alone.
 // tests/cli/runs/test_strange_runs.cpp.
 #include "run/report/reported_run.hpp"
-#include "run/setup/saved_data.hpp"
-#include "run/setup/splits.hpp"
+#include "run/setup/run_data.hpp"
 
 #include <algorithm>
 #include <filesystem>

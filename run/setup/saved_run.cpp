@@ -11,7 +11,7 @@
 #include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "models/linear_classifier.hpp"
-#include "run/setup/saved_config.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/yaml/config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/checkpoints/open_model.hpp"

@@ -11,7 +11,7 @@
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/printable.hpp"
-#include "run/setup/saved_config.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/setup/saved_run.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/checkpoints/open_model.hpp"

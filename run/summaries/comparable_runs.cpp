@@ -10,7 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/saved_data.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/summaries/run_folders.hpp"
 
 namespace capstan {

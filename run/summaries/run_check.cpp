@@ -9,7 +9,7 @@
 #include "core/io/file.hpp"
 #include "core/strings/strings.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
-#include "run/setup/saved_config.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/setup/saved_run.hpp"
 #include "train/checkpoints/saved_checkpoint.hpp"
 #include "train/records/metrics.hpp"

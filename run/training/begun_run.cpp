@@ -3,7 +3,7 @@
 
 #include "core/base/error.hpp"
 #include "data/labelled/table_reading.hpp"
-#include "run/setup/saved_config.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/training/plan.hpp"
 #include "run/yaml/config_diff.hpp"
 #include "run/yaml/config_writer.hpp"

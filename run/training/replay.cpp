@@ -16,7 +16,7 @@
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/run_data.hpp"
-#include "run/setup/saved_config.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/summaries/run_check.hpp"
 #include "run/training/online_run.hpp"
 #include "run/training/train_run.hpp"

@@ -53,15 +53,11 @@ bool merge_text(ConfigNode& root, std::string text, const Place& start, ProblemL
 }
 
 std::optional<std::vector<std::string>> split_path(const std::string& path) {
-  std::vector<std::string> parts(1);
-  for (const char c : path) {
-    if (c == '.')
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  }
-  for (const auto& part : parts)
+  std::vector<std::string> parts;
+  for (const std::string_view part : split(path, ".")) {
     if (part.empty()) return std::nullopt;
+    parts.emplace_back(part);
+  }
   if (parts.size() > max_config_depth) return std::nullopt;
   return parts;
 }
