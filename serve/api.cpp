@@ -17,10 +17,6 @@ namespace capstan {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-std::string text_of(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 ordered_json error_json(const std::exception& error) {
   const auto* const refused = dynamic_cast<const ApiError*>(&error);
   const bool has_param = refused != nullptr && !refused->param().empty();
@@ -32,10 +28,10 @@ ordered_json error_json(const std::exception& error) {
             {"code", status}}}};
 }
 
-HttpAnswer json_answer(const ordered_json& value) { return {200, text_of(value)}; }
+HttpAnswer json_answer(const ordered_json& value) { return {200, json_line(value)}; }
 
 HttpAnswer error_answer(const std::exception& error) {
-  HttpAnswer answer{status_of(error), text_of(error_json(error))};
+  HttpAnswer answer{status_of(error), json_line(error_json(error))};
   if (answer.status == 429 || answer.status == 503) answer.headers.emplace_back("Retry-After", "1");
   if (answer.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;

@@ -47,8 +47,6 @@ auto read_from_client(const Read& read) {
   }
 }
 HttpAnswer json_answer(const nlohmann::ordered_json& value);
-/// JSON on one line; what is not UTF-8 is replaced.
-std::string text_of(const nlohmann::ordered_json& value);
 
 /// The fields of a JSON object, each checked when it is asked for; null is the same as none. All functions throw
 /// ApiError 400, naming the field.

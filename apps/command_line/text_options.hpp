@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "run/inputs/text_batches.hpp"
 #include "run/inputs/text_input.hpp"
 #include "run/run.hpp"
 

@@ -12,7 +12,6 @@
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
-#include "run/predictions/text_lines.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "run/setup/file_safety.hpp"
 

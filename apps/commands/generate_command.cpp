@@ -14,7 +14,6 @@
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
 #include "data/files/text_file.hpp"
-#include "run/predictions/completion_writer.hpp"
 #include "run/run.hpp"
 
 namespace capstan {

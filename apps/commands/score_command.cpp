@@ -9,7 +9,6 @@
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
-#include "run/predictions/text_lines.hpp"
 
 namespace capstan {
 namespace {

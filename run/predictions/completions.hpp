@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,5 +75,9 @@ GenerateOptions generation_of(const SavedRun& run, const CompletionOptions& opti
 /// A completion for each sample. Throws Error for a model that is no language model and for a text that it cannot read.
 std::vector<Completion> completions_of(const SavedRun& run, const InputText& text,
                                        const CompletionOptions& options = {});
+
+/// Prints the samples at their end, separated by ---. A single one is printed piece by piece while it is written, until
+/// nobody reads any more.
+void print_completions(const SavedRun& run, const InputText& prompt, CompletionOptions options, std::ostream& out);
 
 }  // namespace capstan

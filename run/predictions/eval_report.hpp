@@ -3,13 +3,14 @@
 // tests/cli/runs/test_eval.cpp, test_multi_label.cpp and test_decisions.cpp hold what is printed.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "run/predictions/adapted.hpp"
-#include "run/predictions/pair_report.hpp"
+#include "run/predictions/pair_completions.hpp"
 #include "run/setup/saved_run.hpp"
 #include "train/evaluation/evaluate.hpp"
 
@@ -62,6 +63,9 @@ EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split spl
                           const AdaptOptions& adapting = {});
 
 void print_text(const EvalReport& report, std::ostream& out);
+/// The figures by the names of print_text(); the classes; "confusion" (rows: true class), or for many classes
+/// "confusions", the most frequent first; and "calibration". For the report of a run, too.
+nlohmann::ordered_json eval_json(const EvalReport& report);
 /// eval_json() on one line.
 void print_json(const EvalReport& report, std::ostream& out);
 

@@ -1,13 +1,14 @@
-// What a language model that was trained on pairs writes after the source of a pair: for predict, eval and the server.
+// What a language model that was trained on pairs writes after the source of a pair: for predict, eval and the server, and how it
+// compares with the targets of a split.
 // Results do not depend on how prompts are grouped, on threads or on company; tests/cli/runs/test_predictions.cpp and
 // tests/serve/test_company.cpp hold it.
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "data/batches/data_source.hpp"
 #include "run/setup/saved_run.hpp"
 
 namespace capstan {
@@ -37,5 +38,19 @@ void refuse_options_without_pairs(const SavedRun& run, const PairOptions& option
 /// the model computes what is not finite.
 std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
                                                   const PairOptions& options);
+
+struct PairExample {
+  std::string source, target, written;  // written: what the model wrote after the source
+};
+
+struct PairReport {
+  int64_t pairs = 0;
+  double exact_match = 0;      // share of completions that are the target, after the tokenizer's normalisation of both
+  double log_probability = 0;  // mean over the completions, each the sum over its tokens
+  std::vector<PairExample> examples;  // the first few pairs; sources as the model reads them
+};
+
+/// Some thousands are completed at a time.
+PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PairOptions& options);
 
 }  // namespace capstan

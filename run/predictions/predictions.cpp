@@ -11,7 +11,6 @@
 #include "data/batches/labelled_texts.hpp"
 #include "data/batches/text_example.hpp"
 #include "run/predictions/pair_completions.hpp"
-#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 namespace {

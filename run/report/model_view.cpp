@@ -9,8 +9,6 @@
 
 #include "core/base/error.hpp"
 #include "models/language_model.hpp"
-#include "run/predictions/pair_completions.hpp"
-#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 namespace {

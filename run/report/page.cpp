@@ -10,7 +10,6 @@
 
 #include "core/strings/quantities.hpp"
 #include "core/strings/strings.hpp"
-#include "run/predictions/eval_json.hpp"
 #include "run/report/page_files.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/yaml/config.hpp"
