@@ -10,7 +10,6 @@
 #include "core/products/gemm_backend.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/saved_run.hpp"
-#include "run/training/begun_run.hpp"
 #include "run/training/train_run.hpp"
 #include "run/yaml/config.hpp"
 #include "run/yaml/config_diff.hpp"
