@@ -67,8 +67,6 @@ nlohmann::ordered_json eval_json(const EvalReport& report) {
   return json;
 }
 
-void print_json(const EvalReport& report, std::ostream& out) {
-  out << json_line(eval_json(report)) << '\n';
-}
+void print_json(const EvalReport& report, std::ostream& out) { out << json_line(eval_json(report)) << '\n'; }
 
 }  // namespace capstan

@@ -12,8 +12,8 @@
 #include "run/inputs/input_text.hpp"
 #include "run/predictions/eval_report.hpp"
 #include "run/setup/decision_goal.hpp"
-#include "run/setup/saved_run.hpp"
 #include "run/setup/run_data.hpp"
+#include "run/setup/saved_run.hpp"
 #include "train/evaluation/classifier_evaluation.hpp"
 #include "train/evaluation/metrics.hpp"
 

@@ -1,7 +1,6 @@
-// What a language model that was trained on pairs writes after the source of a pair: for predict, eval and the server, and how it
-// compares with the targets of a split.
-// Results do not depend on how prompts are grouped, on threads or on company; tests/cli/runs/test_predictions.cpp and
-// tests/serve/test_company.cpp hold it.
+// What a language model that was trained on pairs writes after the source of a pair: for predict, eval and the server,
+// and how it compares with the targets of a split. Results do not depend on how prompts are grouped, on threads or on
+// company; tests/cli/runs/test_predictions.cpp and tests/serve/test_company.cpp hold it.
 #pragma once
 
 #include <cstdint>

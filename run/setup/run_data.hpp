@@ -1,5 +1,5 @@
-// The data of a run: opened to train or, of a trained run, to evaluate it, with the columns of its tables found; and its
-// splits: which one a command uses, and where it comes from. tests/cli/runs/test_tables.cpp and test_eval.cpp.
+// The data of a run: opened to train or, of a trained run, to evaluate it, with the columns of its tables found; and
+// its splits: which one a command uses, and where it comes from. tests/cli/runs/test_tables.cpp and test_eval.cpp.
 #pragma once
 
 #include <memory>

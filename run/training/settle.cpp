@@ -1,5 +1,5 @@
-// One stage for each kind of choice. A stage reads what the stages before it have chosen. Every key that may be left open
-// is here: where it is chosen, and where a run that goes on takes it. tests/run/test_settle.cpp.
+// One stage for each kind of choice. A stage reads what the stages before it have chosen. Every key that may be left
+// open is here: where it is chosen, and where a run that goes on takes it. tests/run/test_settle.cpp.
 #include "run/training/settle.hpp"
 
 #include <algorithm>

@@ -48,8 +48,8 @@ struct Settled {
 Settled settle(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks,
                const Machine& machine = {});
 
-/// The run that a folder has already: what it was begun with is not chosen again, or a run that goes on would have other
-/// bits.
+/// The run that a folder has already: what it was begun with is not chosen again, or a run that goes on would have
+/// other bits.
 struct BegunRun {
   RunConfig config;             // of its config.yaml, with nothing left open
   bool has_checkpoint = false;  // then it goes on; else it begins again
