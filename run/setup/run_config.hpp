@@ -13,7 +13,6 @@
 #include "data/sources/data_config.hpp"
 #include "models/task_config.hpp"
 #include "run/yaml/config.hpp"
-#include "run/yaml/yaml_parse.hpp"
 #include "train/configuration/train_config.hpp"
 
 namespace capstan {
@@ -82,15 +81,6 @@ RunConfig load_run_config(const std::filesystem::path& folder, const std::vector
 /// Why there is no run in this folder, and what was probably meant: a run whose name is nearest, one of those in the
 /// folder, the best run of a search.
 std::string no_run(const std::filesystem::path& folder);
-
-/// A recorded part of a configuration. `below`: its path, such as "model"; `source`: what errors call it.
-template <class Part>
-Part saved_part(const std::string& text, const std::string& below, const std::string& source) {
-  ProblemList problems;
-  ConfigNode tree = to_node(Part{});
-  if (auto saved = parse_yaml(text, Place{source}, Places::kept, below, problems)) merge(tree, std::move(*saved));
-  return read_config<Part>(tree, problems);
-}
 
 // Copying, reading, writing and documenting all of these structs is much code: it is compiled in run_config.cpp only.
 extern template ConfigNode to_node(const RunConfig&);

@@ -40,7 +40,7 @@ void check_trained_with(const SavedRun& run, const std::string& tokenizer_text, 
   };
   const Identity& trained = run.state->identity;
   if (const auto model = trained.find("model"); model != trained.end())  // keys that were added since have defaults
-    if (to_yaml(saved_part<TaskConfig>(model->second, "model", checkpoint.string())) != to_yaml(run.config.model))
+    if (to_yaml(load_config_text<TaskConfig>(model->second, checkpoint.string(), "model")) != to_yaml(run.config.model))
       refuse("config.yaml");
   const auto tokenizer = trained.find("tokenizer"), classes = trained.find("classes");
   const auto names = [&](const std::string& fingerprint) {

@@ -25,7 +25,7 @@ std::optional<ExportedModel> exported_model(const fs::path& file) {
   if (!fs::exists(file)) return std::nullopt;
   const nlohmann::json config = try_parse_json(read_file(file.string()));
   if (!config.is_object() || !config.contains("capstan") || !config.contains("model")) return std::nullopt;
-  ExportedModel exported{saved_part<TaskConfig>(json_text(config.at("model")), "model", file.string()), ""};
+  ExportedModel exported{load_config_text<TaskConfig>(json_text(config.at("model")), file.string(), "model"), ""};
   if (const nlohmann::json& origin = config.at("capstan"); origin.contains("tokenizer"))
     if (const nlohmann::json& tokenizer = origin.at("tokenizer"); tokenizer.is_string()) exported.tokenizer = tokenizer;
   return exported;

@@ -90,7 +90,7 @@ class RunCheck {
   void refuse_other(const char* what, const std::string& ours) const {
     if (!state_ || state_->identity.count(what) == 0) return;
     std::string saved = state_->identity.at(what);
-    if (what == std::string("model")) saved = to_yaml(saved_part<TaskConfig>(saved, "model", "config.yaml"));
+    if (what == std::string("model")) saved = to_yaml(load_config_text<TaskConfig>(saved, "config.yaml", "model"));
     if (saved != ours) throw Error(fmt::format("not what step {} was trained with", state_->step));
   }
 

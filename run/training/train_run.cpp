@@ -170,7 +170,7 @@ void begin(Session& session, const Training& training, const RunParts& parts) {
     for (const std::string& line : first_warnings(config, data)) session.log().warn(line);
   // The configuration that an earlier version saved lacks the keys that were added since: they get their defaults.
   const RenewIdentity renewed = [&](const std::string& name, const std::string& saved) {
-    if (name == "model") return to_yaml(saved_part<TaskConfig>(saved, "model", "the model of the checkpoint"));
+    if (name == "model") return to_yaml(load_config_text<TaskConfig>(saved, "the model of the checkpoint", "model"));
     if (name != "data") return saved;
     const std::string ours = data.identity(), renewed_text = renewed_identity(config.data, saved, ours);
     require_same_content(config, training.options, renewed_text, ours);

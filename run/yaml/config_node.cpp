@@ -1,8 +1,12 @@
-// Merges trees of configuration, and collects what is wrong with them. tests/run/yaml/test_config_read.cpp and
+// Merges trees of configuration, reads and writes numbers without the locale, and collects what is wrong with trees.
+// tests/run/yaml/test_config_read.cpp and
 // test_config_errors.cpp.
 #include "run/yaml/config_node.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -26,6 +30,14 @@ ConfigNode scalar_node(std::string text, bool quoted) { return {NodeKind::scalar
 
 namespace {
 
+/// std::from_chars for the whole of `text`, a leading plus allowed.
+template <class T>
+std::errc parse_all(std::string_view text, T& value) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return end == text.data() + text.size() ? error : std::errc::invalid_argument;
+}
+
 /// {type: NAME} for NAME.
 ConfigNode expanded(ConfigNode name) {
   ConfigNode map{NodeKind::map};
@@ -42,6 +54,30 @@ bool types_differ(const ConfigNode& a, const ConfigNode& b) {
 }
 
 }  // namespace
+
+std::errc parse_number(std::string_view text, double& value) {
+  std::string_view word = text;
+  const bool negative = !word.empty() && word[0] == '-';
+  if (negative) word.remove_prefix(1);
+  if (word == "inf" || word == ".inf") {
+    value = std::copysign(std::numeric_limits<double>::infinity(), negative ? -1.0 : 1.0);
+    return {};
+  }
+  if (text == "nan" || text == ".nan") {
+    value = std::numeric_limits<double>::quiet_NaN();
+    return {};
+  }
+  if (word.find_first_not_of("0123456789+-.eE") != std::string_view::npos) return std::errc::invalid_argument;
+  return parse_all(text, value);
+}
+
+std::errc parse_number(std::string_view text, std::int64_t& value) { return parse_all(text, value); }
+
+std::string format_number(double value) {
+  if (std::isnan(value)) return ".nan";
+  if (std::isinf(value)) return value > 0 ? ".inf" : "-.inf";
+  return fmt::format("{}", value);
+}
 
 void merge(ConfigNode& base, ConfigNode over) {
   if (over.kind == NodeKind::map && base.kind == NodeKind::scalar) base = expanded(std::move(base));

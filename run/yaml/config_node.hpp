@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace capstan {
@@ -41,6 +42,14 @@ struct ConfigNode {
 };
 
 ConfigNode scalar_node(std::string text, bool quoted = false);
+
+/// Parses all of `text`. Decimal, an optional sign, for doubles a fraction and an exponent; inf, nan, .inf and .nan are
+/// doubles too. Returns errc{}, invalid_argument (not a number) or result_out_of_range.
+std::errc parse_number(std::string_view text, double& value);
+std::errc parse_number(std::string_view text, std::int64_t& value);
+
+/// The shortest text that parse_number() turns into the same double.
+std::string format_number(double value);
 
 /// Deeper nesting is refused, so that recursion over a tree is safe.
 constexpr std::size_t max_config_depth = 64;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "run/yaml/config_node.hpp"
-#include "run/yaml/config_numbers.hpp"
 #include "run/yaml/config_types.hpp"
 
 namespace capstan {
