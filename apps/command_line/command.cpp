@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "apps/command_line/output.hpp"
+#include "apps/command_line/rank_options.hpp"
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/io/file.hpp"
@@ -49,7 +50,8 @@ std::string describe(const std::system_error& error) {
 }  // namespace
 
 void runs(CLI::App& command, const Command& body) {
-  command.callback([body] {
+  command.callback([&command, body] {
+    refuse_ranks(command);
     if (const int code = body(); code != exit_done) throw CLI::RuntimeError(code);
   });
 }

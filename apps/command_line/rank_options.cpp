@@ -22,9 +22,13 @@ void add_rank_options(CLI::App& command, RankOptions& options) {
              "the longest step if that is more");
 }
 
-void refuse_ranks(const std::string& command) {
+void refuse_ranks(const CLI::App& command) {
+  if (command.get_option_no_throw("--mpi") != nullptr) return;
+  std::string name = command.get_name();
+  for (const CLI::App* above = command.get_parent(); above != nullptr; above = above->get_parent())
+    name = above->get_name() + " " + name;
   if (const auto launch = find_launch(); launch && launch->processes > 1)
-    throw ConfigError(fmt::format("{} does not share out its work: start it once, not as {} processes ({})", command,
+    throw ConfigError(fmt::format("{} does not share out its work: start it once, not as {} processes ({})", name,
                                   launch->processes, launch->told_by));
 }
 

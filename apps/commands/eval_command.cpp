@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "apps/command_line/options.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
@@ -22,7 +21,6 @@ struct EvalOptions {
 };
 
 int evaluate_run(const EvalOptions& options) {
-  refuse_ranks("capstan eval");
   if (options.adapting.decay != AdaptOptions().decay && options.adapting.rate == 0)
     throw ConfigError("--adapt-decay: is for --adapt RATE");
   const bool rounds = options.weights != DecodeWeights::float32;

@@ -9,7 +9,6 @@
 
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
@@ -82,7 +81,6 @@ std::string stop_text(const std::string& given) {
 }
 
 int generate_text(const GenerateCommandOptions& options) {
-  refuse_ranks("capstan generate");
   CompletionOptions completion = options.completion;
   for (std::string& stop : completion.stop) stop = stop_text(stop);
   for (const std::string& bias : options.logit_bias) completion.sampling.logit_bias.insert(bias_of(bias));

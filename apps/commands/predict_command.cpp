@@ -5,7 +5,6 @@
 
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
@@ -23,7 +22,6 @@ struct PredictCommandOptions {
 };
 
 int predict(PredictCommandOptions options) {
-  refuse_ranks("capstan predict");
   const bool to_table = !options.output.empty();
   options.shown.jsonl = options.format == "jsonl";
   if (options.shown.explain && options.shown.jsonl)
