@@ -41,7 +41,7 @@ Run Run::rounded(DecodeWeights format) const {
   return copy;
 }
 
-EvalReport Run::evaluate(std::optional<Split> split, const PairOptions& completions,
+EvalReport Run::evaluate(std::optional<Split> split, const PredictOptions& completions,
                          const AdaptOptions& adapting) const {
   refuse_options_without_pairs(*this, completions);
   if (adapting.any()) model->that_predicts(Predicts::next_token);

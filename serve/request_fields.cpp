@@ -143,7 +143,7 @@ CompletionRequest completion_fields(const json& body, int64_t vocabulary, const 
     request.stream_usage =
         RequestFields(*options, "include_usage include_obfuscation", "stream_options").flag("include_usage", false);
   request.job.stop = fields.texts("stop", 16);
-  completion.tokens = fields.whole("max_tokens", 16, 0, limits.new_tokens);
+  completion.max_tokens = fields.whole("max_tokens", 16, 0, limits.new_tokens);
   SamplingConfig& sampling = completion.sampling;
   sampling.temperature = fields.number("temperature", 1, 0, 100);
   sampling.top_p = fields.number("top_p", 1, 0, 1);

@@ -16,7 +16,7 @@ struct EvalOptions {
   std::string run, split, format = "text";  // split: empty: valid, or test without valid
   std::vector<std::string> overrides;       // --set KEY=VALUE, for keys of the run
   DecodeWeights weights = DecodeWeights::float32;
-  PairOptions completions;  // how the sources of pairs are completed
+  PredictOptions completions;  // how the sources of pairs are completed
   AdaptOptions adapting;    // cache and learning while texts are scored
 };
 

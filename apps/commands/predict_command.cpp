@@ -74,9 +74,9 @@ void add_predict_command(CLI::App& program) {
     output->excludes(command.get_option(printing));
   command.add_option("--blank", options.predictions.blank, "for masked language models: what marks a blank")
       ->capture_default_str();
-  add_number(command, "-n,--tokens", options.predictions.completions.tokens, length_from(0),
+  add_number(command, "-n,--tokens", options.predictions.max_tokens, length_from(0),
              "for pairs: largest number of new tokens; 0 = what data.max_length leaves");
-  add_beam_options(command, options.predictions.completions);
+  add_beam_options(command, options.predictions);
   command.footer(
       R"(Texts longer than those the model was trained with are shortened according to data.truncate; of blanks, as
 many tokens around them are read. The two texts of a pair are separated by a tab. At the first text that cannot

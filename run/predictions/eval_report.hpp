@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "run/predictions/adapted.hpp"
-#include "run/predictions/pair_completions.hpp"
+#include "run/predictions/predictions.hpp"
 #include "run/setup/saved_run.hpp"
 #include "train/evaluation/evaluate.hpp"
 
@@ -59,7 +59,7 @@ struct EvalReport {
 
 /// `completions`: how the completions of pairs are written. `adapting`: unless empty, a language model's split is
 /// evaluated a second time, learning from what it has scored.
-EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions = {},
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PredictOptions& completions = {},
                           const AdaptOptions& adapting = {});
 
 void print_text(const EvalReport& report, std::ostream& out);

@@ -70,7 +70,7 @@ void add_goal(EvalReport& report, const SavedRun& run, const DataSource& data) {
 
 }  // namespace
 
-EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions,
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PredictOptions& completions,
                           const AdaptOptions& adapting) {
   require_split(split, run.config, data);
   EvalReport report;

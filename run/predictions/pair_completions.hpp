@@ -12,13 +12,7 @@
 
 namespace capstan {
 
-struct PairOptions {
-  int64_t beam = 1;           // above 1: beam search of this width; 1: always the likeliest token
-  double length_penalty = 0;  // beam search compares texts of n tokens by ln p / n^length_penalty
-  int64_t best = 1;           // texts per prompt: the best of the beam
-  int64_t tokens = 0;         // new tokens at most; 0: what data.max_length leaves
-  int64_t batch = 64;         // prompts that are continued together
-};
+struct PredictOptions;  // run/predictions/predictions.hpp
 
 struct PairCompletion {
   std::string text;
@@ -28,15 +22,15 @@ struct PairCompletion {
 };
 
 /// Throws ConfigError for options that contradict each other.
-void check_options(const PairOptions& options);
+void check_options(const PredictOptions& options);
 
 /// Throws ConfigError for options other than the default where the run completes nothing, naming the first.
-void refuse_options_without_pairs(const SavedRun& run, const PairOptions& options);
+void refuse_options_without_pairs(const SavedRun& run, const PredictOptions& options);
 
 /// The completions of every prompt, the best first. Prompts run in parallel. Throws TextError for a prompt for which
 /// the model computes what is not finite.
 std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
-                                                  const PairOptions& options);
+                                                  const PredictOptions& options);
 
 struct PairExample {
   std::string source, target, written;  // written: what the model wrote after the source
@@ -50,6 +44,6 @@ struct PairReport {
 };
 
 /// Some thousands are completed at a time.
-PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PairOptions& options);
+PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PredictOptions& options);
 
 }  // namespace capstan

@@ -42,8 +42,11 @@ struct PredictOptions {
   double threshold = 0;          // multi-label: probability from which a text has a label; 0: the run's
   double reject = 0;             // one label: below this probability of the likeliest class the label is no_class
   std::string blank = "<mask>";  // what marks a blank
-  int64_t top_k = 1;             // guesses for each blank, or completions
-  PairOptions completions;       // of pairs; its `best` and `batch` are taken from top_k and batch_size
+  int64_t top_k = 1;             // guesses for each blank, or completions, the best of the beam
+  // Of pairs:
+  int64_t beam = 1;           // above 1: beam search of this width; 1: always the likeliest token
+  double length_penalty = 0;  // beam search compares texts of n tokens by ln p / n^length_penalty
+  int64_t max_tokens = 0;     // new tokens at most; 0: what data.max_length leaves
 };
 
 /// Throws ConfigError for options that the run's model does not have, and Error for a model that predicts nothing.

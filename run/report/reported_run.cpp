@@ -47,7 +47,7 @@ std::pair<std::string, std::string> sample_of(const SavedRun& run, const Batch& 
     if (example.segment_ids[t] == example.segment_ids[0] && example.tokens[t] < run.tokenizer->vocabulary_size())
       prompt.push_back(example.tokens[t]);
   CompletionOptions options;
-  options.tokens = written;
+  options.max_tokens = written;
   const std::string text = run.tokenizer->decode(prompt);
   return {text, completions_of(run, text, options).front().text};
 }
