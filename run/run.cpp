@@ -53,6 +53,12 @@ EvalReport Run::evaluate(std::optional<Split> split, const PredictOptions& compl
 
 namespace {
 
+ConfigCheck single_run(const TrainRunOptions& options) {
+  return [&](const RunConfig& checked, Problems& problems) {
+    check_single_run(checked, options.force, Communicator(), problems);
+  };
+}
+
 Run trained(const RunConfig& config, const TrainRunOptions& options) {
   const fs::path folder = folder_of(config);
   Communicator one_process;
@@ -64,18 +70,13 @@ Run trained(const RunConfig& config, const TrainRunOptions& options) {
 }  // namespace
 
 Run train(const RunConfig& config, const TrainRunOptions& options) {
-  const auto checked = load_config_text<RunConfig>(to_yaml(config), "the configuration");
-  ProblemText problems("the configuration");
-  check_single_run(checked, options.force, Communicator(), problems);
-  if (!problems.text().empty()) throw ConfigError(problems.text());
-  return trained(checked, options);
+  ProblemList problems;
+  const ConfigNode tree = load_tree_from_text(to_node(RunConfig{}), to_yaml(config), "the configuration", problems);
+  return trained(read_run(tree, problems, single_run(options)), options);
 }
 
 Run train(const ConfigOptions& config, const TrainRunOptions& options) {
-  const ConfigCheck check = [&](const RunConfig& checked, Problems& problems) {
-    check_single_run(checked, options.force, Communicator(), problems);
-  };
-  return trained(load_run(config, check), options);
+  return trained(load_run(config, single_run(options)), options);
 }
 
 }  // namespace capstan

@@ -10,7 +10,6 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/strings.hpp"
 #include "run/predictions/compare_models.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/summaries/run_list.hpp"

@@ -8,7 +8,6 @@
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/strings.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/summaries/run_check.hpp"
 #include "run/summaries/run_folders.hpp"

@@ -24,59 +24,42 @@ bool is_ngram_table(const std::string& name) {
   return false;
 }
 
-class Weights {
- public:
-  void add(const FileTensor& tensor) {
-    if (tensor.stored != nullptr && is_ngram_table(tensor.name)) return add_table(tensor);
-    if (tensor.stored == nullptr && tensor.factor == 1) {
-      tensors_.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes});
-      return;
-    }
-    values_.push_back(tensor.to_floats());
-    tensors_.push_back({tensor.name, DType::f32, tensor.shape, values_.back().data()});
-  }
-
-  void write(const std::filesystem::path& file) {
-    std::map<std::string, std::string> metadata = {{"format", "pt"}};
-    if (!rows_.empty())
-      metadata[safetensors::sparse_key] = json{
-          {"format", gaps_ ? safetensors::pytorch_gaps_format : safetensors::pytorch_bits_format},
-          {"rows", rows_}}.dump();
-    write_safetensors(file.string(), std::move(tensors_), metadata);
-  }
-
-  const json& tables() const { return tables_; }
-
- private:
-  void add_table(const FileTensor& tensor) {
-    const StoredRows& stored = *tensor.stored;
-    const FileTensor part = tensor.without_zeros();
-    const auto bytes = static_cast<int64_t>(stored.bytes().size());
-    gaps_ = stored.form() == StoredRows::Form::gaps;  // all tables of a file have the same form
-    tensors_.push_back({tensor.name, tensor.dtype, part.shape, part.bytes, nullptr, tensor.factor});
-    tensors_.push_back({tensor.name + safetensors::pytorch_rows_suffix, DType::u8, {bytes}, stored.bytes().data()});
-    rows_[tensor.name] = stored.rows();
-    tables_[tensor.name] = {{"rows", stored.rows()},
-                            {"stored", stored.count()},
-                            {"bytes", bytes},
-                            {"form", gaps_ ? "gaps" : "bits"},
-                            {"factor", tensor.factor}};
-  }
-
-  std::vector<TensorToWrite> tensors_;
-  std::vector<std::vector<float>> values_;  // of tensors that are written otherwise than the run has them
-  json rows_, tables_ = json::object();
-  bool gaps_ = false;
-};
-
 }  // namespace
 
 nlohmann::json write_pytorch_weights(const SavedRun& run, const std::filesystem::path& file) {
   const SafetensorsFile read(run.weights);
-  Weights weights;
-  for (const FileTensor& tensor : read.tensors()) weights.add(tensor);
-  weights.write(file);
-  return weights.tables();
+  std::vector<TensorToWrite> tensors;
+  std::vector<std::vector<float>> values;  // of tensors that are written otherwise than the run has them
+  json rows, tables = json::object();
+  bool gaps = false;  // all tables of a file have the same form
+  for (const FileTensor& tensor : read.tensors()) {
+    if (tensor.stored != nullptr && is_ngram_table(tensor.name)) {
+      const StoredRows& stored = *tensor.stored;
+      const FileTensor part = tensor.without_zeros();
+      const auto bytes = static_cast<int64_t>(stored.bytes().size());
+      gaps = stored.form() == StoredRows::Form::gaps;
+      tensors.push_back({tensor.name, tensor.dtype, part.shape, part.bytes, nullptr, tensor.factor});
+      tensors.push_back({tensor.name + safetensors::pytorch_rows_suffix, DType::u8, {bytes}, stored.bytes().data()});
+      rows[tensor.name] = stored.rows();
+      tables[tensor.name] = {{"rows", stored.rows()},
+                             {"stored", stored.count()},
+                             {"bytes", bytes},
+                             {"form", gaps ? "gaps" : "bits"},
+                             {"factor", tensor.factor}};
+    } else if (tensor.stored == nullptr && tensor.factor == 1) {
+      tensors.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes});
+    } else {
+      values.push_back(tensor.to_floats());
+      tensors.push_back({tensor.name, DType::f32, tensor.shape, values.back().data()});
+    }
+  }
+  std::map<std::string, std::string> metadata = {{"format", "pt"}};
+  if (!rows.empty())
+    metadata[safetensors::sparse_key] =
+        json{{"format", gaps ? safetensors::pytorch_gaps_format : safetensors::pytorch_bits_format}, {"rows", rows}}
+            .dump();
+  write_safetensors(file.string(), std::move(tensors), metadata);
+  return tables;
 }
 
 }  // namespace capstan

@@ -3,7 +3,6 @@
 // tests/run/test_run.cpp and tests/cli/runs/test_predictions.cpp hold the results.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -4,14 +4,12 @@
 
 #include <filesystem>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/printable.hpp"
-#include "run/setup/run_config.hpp"
 #include "run/setup/saved_run.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/checkpoints/open_model.hpp"

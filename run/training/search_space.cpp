@@ -13,7 +13,6 @@
 namespace capstan {
 namespace {
 
-LabelledSourceConfig* labelled(RunConfig& config) { return std::get_if<LabelledSourceConfig>(&config.data); }
 const LabelledSourceConfig* labelled(const RunConfig& config) {
   return std::get_if<LabelledSourceConfig>(&config.data);
 }
@@ -39,7 +38,7 @@ RunConfig shortened(RunConfig config, int64_t divisor) {
   if (config.train.steps > 0) {
     config.train.steps = std::max<int64_t>(1, config.train.steps / divisor);
     config.train.schedule.warmup_steps /= divisor;
-  } else if (LabelledSourceConfig* const data = labelled(config)) {
+  } else if (auto* const data = std::get_if<LabelledSourceConfig>(&config.data)) {
     data->train_fraction /= static_cast<double>(divisor);
   }
   return config;

@@ -8,7 +8,6 @@
 
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "run/setup/run_config.hpp"
