@@ -9,7 +9,6 @@
 #include "run/predictions/text_vectors.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/saved_run.hpp"
-#include "run/training/check_run.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;

@@ -7,7 +7,6 @@
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "run/setup/run_config.hpp"
-#include "run/training/check_run.hpp"
 #include "run/training/train_run.hpp"
 #include "train/loop/signals.hpp"
 

@@ -59,8 +59,8 @@ struct EvalReport {
 
 /// `completions`: how the completions of pairs are written. `adapting`: unless empty, a language model's split is
 /// evaluated a second time, learning from what it has scored.
-EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PredictOptions& completions = {},
-                          const AdaptOptions& adapting = {});
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
+                          const PredictOptions& completions = {}, const AdaptOptions& adapting = {});
 
 void print_text(const EvalReport& report, std::ostream& out);
 /// The figures by the names of print_text(); the classes; "confusion" (rows: true class), or for many classes

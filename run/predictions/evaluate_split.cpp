@@ -11,7 +11,6 @@
 #include "models/linear_classifier.hpp"
 #include "run/inputs/input_text.hpp"
 #include "run/predictions/eval_report.hpp"
-#include "run/setup/decision_goal.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/saved_run.hpp"
 #include "train/evaluation/classifier_evaluation.hpp"

@@ -138,7 +138,8 @@ std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std
   return completions;
 }
 
-PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PredictOptions& options) {
+PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs,
+                          const PredictOptions& options) {
   constexpr size_t at_once = 4096, shown = 12;  // pairs whose completions are in memory; pairs that a report shows
   PairReport report;
   for (size_t begin = 0; begin < pairs.size(); begin += at_once) {

@@ -9,6 +9,7 @@
 
 #include "data/batches/data_source.hpp"
 #include "run/setup/saved_run.hpp"
+#include "train/evaluation/decision.hpp"
 
 namespace capstan {
 
@@ -59,5 +60,9 @@ bool has_other_content(const std::string& identity, const std::string& other);
 /// data of which some are held out, an Error says that others would be than in training, since the content of the files
 /// has changed or they are cut in another way.
 std::unique_ptr<DataSource> open_saved_data(const SavedRun& run, Split split);
+
+/// What train.monitor and the weights of classes ask of decisions; none where the likeliest class is given anyway.
+/// Throws ConfigError for a class that the data does not have.
+std::optional<DecisionGoal> decision_goal(const RunConfig& config, const DataSource& data);
 
 }  // namespace capstan

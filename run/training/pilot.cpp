@@ -67,8 +67,8 @@ class TrialModel {
   RunState state_;
 };
 
-/// The seconds of a step in each precision, which take turns. The first `not_counted` rounds are left out, and no round is
-/// begun after `seconds`, but for a few.
+/// The seconds of a step in each precision, which take turns. The first `not_counted` rounds are left out, and no round
+/// is begun after `seconds`, but for a few.
 std::vector<double> seconds_of_steps(TrialModel& trial, const std::vector<Precision>& precisions, int not_counted,
                                      double seconds) {
   constexpr int min_counted = 3;

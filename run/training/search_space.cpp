@@ -6,9 +6,8 @@
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/run_data.hpp"
-#include "run/training/check_run.hpp"
 #include "run/training/sweep.hpp"
-#include "run/yaml/config_diff.hpp"
+#include "run/training/train_run.hpp"
 
 namespace capstan {
 namespace {

@@ -20,7 +20,6 @@
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_ngrams.hpp"
 #include "run/training/plan.hpp"
-#include "run/yaml/config_diff.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/loop/run_length.hpp"
 #include "train/ranks/agreement.hpp"

@@ -1,5 +1,6 @@
 // The order of train_run() is: threads and agreement of ranks, what is chosen and read (settle()), model, and only then
-// the run folder, so that a run that is refused leaves it untouched. tests/cli/training/test_interruption.cpp.
+// the run folder, so that a run that is refused leaves it untouched. What can be checked before that is in one message:
+// tests/cli/inputs/test_bad_input.cpp. tests/cli/training/test_interruption.cpp.
 #include "run/training/train_run.hpp"
 
 #include "core/base/error.hpp"
@@ -10,17 +11,18 @@
 #include "core/products/blas_info.hpp"
 #include "core/products/machine_rates.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/decision_goal.hpp"
+#include "data/files/file_list.hpp"
 #include "run/setup/rank_agreement.hpp"
 #include "run/setup/run_config.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/setup/saved_run.hpp"
+#include "run/summaries/run_folders.hpp"
+#include "run/training/plan.hpp"
 #include "run/training/settle.hpp"
 #include "run/warm_start/warm_start.hpp"
 #include "run/warm_start/word_vectors.hpp"
-#include "run/yaml/config_diff.hpp"
 #include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/linear/train_linear.hpp"
@@ -223,6 +225,34 @@ TrainResult solve(const Training& training, Communicator& ranks) {
 }
 
 }  // namespace
+
+void check_data_files(const RunConfig& config, Problems& problems) {
+  for (const SourceFiles& files : facts_of(config.data).files)
+    for (size_t i = 0; i < files.paths.size(); ++i)
+      if (const std::string missing = missing_file(files.paths[i]); !missing.empty())
+        problems.add(fmt::format("data.{}.{}", files.key, i),
+                     fmt::format("{}, or set data.{}=[FILE]{}", missing, files.key,
+                                 files.key == std::string("train") ? "" : ", or [] for none"));
+}
+
+void check_trainable(const RunConfig& config, bool force, const Communicator& ranks, Problems& problems) {
+  check_data_files(config, problems);
+  check_init_from(config, problems);
+  check_init_vectors(config, problems);
+  add_machine_problems(config.train, "train.", problems);
+  if (force || has_plan_to_make(config)) return;  // a plan chooses sizes that fit
+  if (const auto memory =
+          memory_problem(config, min_extent(config), memory_limit(), ranks.size(), ranks.sharing_memory()))
+    problems.add(memory->key, memory->message);
+}
+
+void check_single_run(const RunConfig& config, bool force, const Communicator& ranks, Problems& problems) {
+  const std::filesystem::path folder = folder_of(config);
+  if (std::filesystem::exists(folder / search_file))
+    problems.add("name",
+                 fmt::format("{} is the folder of a search by capstan autotune: choose another name", folder.string()));
+  check_trainable(config, force, ranks, problems);
+}
 
 TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks) {
   const bool solved = facts_of(given.model).is_solved;

@@ -59,6 +59,17 @@ constexpr std::size_t max_config_depth = 64;
 /// with a field `type`. Maps so marked are replaced. A map merged into a scalar NAME is merged into {type: NAME}.
 void merge(ConfigNode& base, ConfigNode over);
 
+/// One key whose values differ, both as YAML on one line; "absent" if a list is shorter.
+struct ConfigDifference {
+  std::string path, a, b;
+};
+/// Maps and lists are compared key by key and element by element;
+/// a variant whose type differs counts as one difference.
+std::vector<ConfigDifference> diff_trees(const ConfigNode& a, const ConfigNode& b);
+
+/// A tree on one line: {type: gau, sizes: [1, 2]}.
+std::string write_flow(const ConfigNode& node);
+
 /// What a message calls this value: "64", "\"fast\"", "a list", ...
 std::string shown(const ConfigNode& node);
 

@@ -12,7 +12,6 @@
 #include "run/setup/saved_run.hpp"
 #include "run/training/train_run.hpp"
 #include "run/yaml/config.hpp"
-#include "run/yaml/config_diff.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/texts.hpp"
 
