@@ -69,6 +69,10 @@ class RequestFields {
   [[noreturn]] void refuse(const char* name, const std::string& why) const;
 
  private:
+  /// The value that `read_value` makes of a field; refuses one of which it makes none, as not `expected`.
+  template <class T, class Read>
+  T read(const char* name, const T& otherwise, const std::string& expected, const Read& read_value) const;
+
   const nlohmann::json& object_;
   std::string path_;
 };

@@ -68,6 +68,27 @@ bool is_held_out(Split split, const SourceConfig& config) {
   return held;
 }
 
+/// Is the split a part of training data, of which a share is held out?
+bool is_cut(Split split, const SourceConfig& config) {
+  bool own_files = false;
+  with_files(config, [&](const auto& data) { own_files = split != Split::train && !part_of(data, split).empty(); });
+  return !own_files && (is_held_out(Split::valid, config) || is_held_out(Split::test, config));
+}
+
+/// The configuration without files that do not exist, where `only` is read without them.
+SourceConfig without_missing_files(SourceConfig config, Split only) {
+  with_files(config, [&](auto& data) {
+    const bool from_train = part_of(data, only).empty() && held_out(data, only) > 0;
+    for (const Split split : all_splits) {
+      const std::vector<std::string>& paths = part_of(data, split);
+      const bool missing =
+          std::any_of(paths.begin(), paths.end(), [](const std::string& path) { return !missing_file(path).empty(); });
+      if (missing && split != only && !(split == Split::train && from_train)) leave_out(data, split);
+    }
+  });
+  return config;
+}
+
 /// "data.train: text" for each relative path that leads nowhere from here. Of a pattern, the part before its first
 /// wildcard counts.
 std::vector<std::string> missing_paths(const RunConfig& config) {
@@ -170,25 +191,6 @@ Split split_to_evaluate(std::optional<Split> asked, const RunConfig& config) {
   });
   if (!asked && split == Split::test) log_info("the run has no validation data: its test data are used (--split test)");
   return split;
-}
-
-bool is_cut(Split split, const SourceConfig& config) {
-  bool own_files = false;
-  with_files(config, [&](const auto& data) { own_files = split != Split::train && !part_of(data, split).empty(); });
-  return !own_files && (is_held_out(Split::valid, config) || is_held_out(Split::test, config));
-}
-
-SourceConfig without_missing_files(SourceConfig config, Split only) {
-  with_files(config, [&](auto& data) {
-    const bool from_train = part_of(data, only).empty() && held_out(data, only) > 0;
-    for (const Split split : all_splits) {
-      const std::vector<std::string>& paths = part_of(data, split);
-      const bool missing =
-          std::any_of(paths.begin(), paths.end(), [](const std::string& path) { return !missing_file(path).empty(); });
-      if (missing && split != only && !(split == Split::train && from_train)) leave_out(data, split);
-    }
-  });
-  return config;
 }
 
 std::string how_to_get_split(Split split, const SourceConfig& config) {

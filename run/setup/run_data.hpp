@@ -41,12 +41,6 @@ std::string how_to_get_split(Split split, const SourceConfig& config);
 /// Throws Error that says what to evaluate instead where the data have no such split.
 void require_split(Split split, const RunConfig& config, const DataSource& data);
 
-/// Is the split a part of training data, of which a share is held out?
-bool is_cut(Split split, const SourceConfig& config);
-
-/// The configuration without files that do not exist, where `only` is read without them.
-SourceConfig without_missing_files(SourceConfig config, Split only);
-
 /// The run with other values of some keys, "data.test=[other.txt]", to evaluate it with. Throws ConfigError for values
 /// that the model was not trained for.
 SavedRun with_overrides(SavedRun run, const std::vector<std::string>& overrides);

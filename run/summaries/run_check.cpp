@@ -165,15 +165,17 @@ std::vector<RunPart> check_run(const fs::path& folder) {
   }
 }
 
-bool any_damaged(const std::vector<RunPart>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [](const RunPart& part) { return part.damaged; });
-}
-
-void print_parts(const std::vector<RunPart>& parts, std::ostream& out) {
+bool print_parts(const std::string& run, const std::vector<RunPart>& parts, std::ostream& out) {
   size_t width = 0;
-  for (const RunPart& part : parts) width = std::max(width, part.name.size());
+  bool whole = true;
+  for (const RunPart& part : parts) {
+    width = std::max(width, part.name.size());
+    whole = whole && !part.damaged;
+  }
+  out << fmt::format("{}: {}\n", run, whole ? "whole" : "DAMAGED");
   for (const RunPart& part : parts)
     out << fmt::format("  {:<{}}  {:<7}  {}\n", part.name, width, part.damaged ? "DAMAGED" : "whole", part.what);
+  return whole;
 }
 
 }  // namespace capstan

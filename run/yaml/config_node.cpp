@@ -1,6 +1,5 @@
 // Merges and compares trees of configuration, reads and writes numbers without the locale, and collects what is wrong
-// with trees. tests/run/yaml/test_config_read.cpp and
-// test_config_errors.cpp.
+// with trees. tests/run/yaml/test_config_read.cpp, test_config_write.cpp and test_config_errors.cpp.
 #include "run/yaml/config_node.hpp"
 
 #include <algorithm>
