@@ -49,11 +49,10 @@ void complete_prompt(const SavedRun& run, CompletionRequest::Prompt& prompt, boo
 
 CompletionRequest completion_request(const json& body, const SavedRun& run, DecodeWeights weights,
                                      const CompletionLimits& limits) {
-  CompletionOptions completion;
-  CompletionRequest request = completion_fields(body, run.model->model().vocabulary(), limits, completion);
-  completion.weights = weights;
-  request.job.generation = generation_of(run, completion);
-  request.job.generation.on_slide = {};
+  CompletionRequest request = completion_fields(body, run.model->model().vocabulary(), limits);
+  static_cast<GenerateOptions&>(request.job) = generation_of(run, request.job);
+  request.job.weights = weights;
+  request.job.on_slide = {};
   const bool continues = !request.job.from.empty();
   if ((continues || !request.job.keep.empty()) && facts_of(run.config.data).has_pairs)
     throw ApiError(400, "session: a model of pairs writes one target and no more", "session");
@@ -193,7 +192,7 @@ ordered_json CompletionAnswer::envelope() const {
           {"object", "text_completion"},
           {"created", created_},
           {"model", engine_->name()},
-          {"seed", request_.job.generation.sampling.seed}};
+          {"seed", request_.job.sampling.seed}};
 }
 
 ordered_json CompletionAnswer::usage() const {

@@ -37,8 +37,8 @@ struct Trickle {
 void read_completion(const nlohmann::json& body) {
   CompletionLimits limits;
   limits.texts = 4;
-  CompletionOptions completion;
-  const CompletionRequest request = completion_fields(body, 100, limits, completion);
+  const CompletionRequest request = completion_fields(body, 100, limits);
+  const CompletionOptions& completion = request.job;
   require(request.texts() >= 1 && request.texts() <= limits.texts, "no more texts than are allowed");
   require(completion.max_tokens >= 0 && completion.max_tokens <= limits.new_tokens, "no more tokens than are allowed");
   require(completion.sampling.temperature >= 0 && completion.sampling.top_p <= 1, "knobs are within their limits");
