@@ -12,11 +12,11 @@
 #include <system_error>
 
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
+#include "train/ranks/launch.hpp"
 
 namespace capstan {
 namespace {
@@ -45,6 +45,17 @@ std::string describe(const std::system_error& error) {
   if (error.code() != std::errc::resource_unavailable_try_again) return error.what();
   return "no further thread could be started: raise ulimit -v (memory) or ulimit -u (processes and threads), or lower "
          "the key threads";
+}
+
+/// Throws ConfigError when several processes were started for a command without --mpi: each would do all of the work.
+void refuse_ranks(const CLI::App& command) {
+  if (command.get_option_no_throw("--mpi") != nullptr) return;
+  std::string name = command.get_name();
+  for (const CLI::App* above = command.get_parent(); above != nullptr; above = above->get_parent())
+    name = above->get_name() + " " + name;
+  if (const auto launch = find_launch(); launch && launch->processes > 1)
+    throw ConfigError(fmt::format("{} does not share out its work: start it once, not as {} processes ({})", name,
+                                  launch->processes, launch->told_by));
 }
 
 }  // namespace

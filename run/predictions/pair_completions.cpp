@@ -1,7 +1,5 @@
 // Completes the sources of pairs, in groups of prompts of one length. Groups must not change results:
 // tests/cli/runs/test_predictions.cpp and tests/serve/test_company.cpp.
-#include "run/predictions/pair_completions.hpp"
-
 #include <algorithm>
 #include <exception>
 #include <functional>

@@ -10,7 +10,6 @@
 #include "data/batches/batcher.hpp"
 #include "data/batches/labelled_texts.hpp"
 #include "data/batches/text_example.hpp"
-#include "run/predictions/pair_completions.hpp"
 
 namespace capstan {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "core/machine/memory_limit.hpp"
 #include "run/training/pilot.hpp"
-#include "run/training/train_run.hpp"
+#include "run/training/train_options.hpp"
 #include "train/linear/ngram_rows.hpp"
 #include "train/loop/signals.hpp"
 

@@ -3,30 +3,11 @@
 // tests/cli/training/test_interruption.cpp, test_replay.cpp and test_old_runs.cpp hold it.
 #pragma once
 
-#include <optional>
-#include <ostream>
-#include <string>
-
-#include "run/setup/run_config.hpp"
+#include "run/training/train_options.hpp"
 #include "train/loop/session.hpp"
-#include "train/loop/trainer.hpp"
 #include "train/ranks/communicator.hpp"
-#include "train/ranks/launch.hpp"
 
 namespace capstan {
-
-/// How a run is trained, besides its configuration.
-struct TrainRunOptions {
-  std::string resume_from;          // a checkpoint's folder instead of the last one
-  int64_t profile_steps = 0;        // 0: no profile
-  std::ostream* profile = nullptr;  // takes the profile
-  bool quiet = false;               // only errors on the console, for one of many runs
-  bool force = false;               // train even if the memory cannot be enough
-  RankOptions ranks = {};
-  bool mixed_kernels = false;                  // train even if ranks round differently
-  bool settled = false;                        // the configuration is that of a trained run: nothing is chosen again
-  std::optional<PieceEnd> end = std::nullopt;  // train a piece of the run only: for replays
-};
 
 /// Steps of the run before those that are profiled.
 constexpr int64_t profile_warmup = 3;

@@ -8,8 +8,6 @@
 #include "data/batches/batcher.hpp"
 #include "models/generation/generate.hpp"
 #include "models/masked_language_model.hpp"
-#include "run/predictions/pair_completions.hpp"
-#include "run/predictions/prompt.hpp"
 #include "run/run.hpp"
 #include "tests/support/temporary_folder.hpp"
 
