@@ -13,7 +13,6 @@
 #include <exception>
 #include <new>
 
-#include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/products/blas_info.hpp"
 

@@ -9,8 +9,6 @@
 #include "run/predictions/text_vectors.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/setup/saved_run.hpp"
-#include "run/setup/splits.hpp"
-#include "run/training/check_run.hpp"
 
 namespace capstan {
 namespace fs = std::filesystem;
@@ -42,7 +40,7 @@ Run Run::rounded(DecodeWeights format) const {
   return copy;
 }
 
-EvalReport Run::evaluate(std::optional<Split> split, const PairOptions& completions,
+EvalReport Run::evaluate(std::optional<Split> split, const PredictOptions& completions,
                          const AdaptOptions& adapting) const {
   refuse_options_without_pairs(*this, completions);
   if (adapting.any()) model->that_predicts(Predicts::next_token);
@@ -53,6 +51,12 @@ EvalReport Run::evaluate(std::optional<Split> split, const PairOptions& completi
 }
 
 namespace {
+
+ConfigCheck single_run(const TrainRunOptions& options) {
+  return [&](const RunConfig& checked, Problems& problems) {
+    check_single_run(checked, options.force, Communicator(), problems);
+  };
+}
 
 Run trained(const RunConfig& config, const TrainRunOptions& options) {
   const fs::path folder = folder_of(config);
@@ -65,18 +69,13 @@ Run trained(const RunConfig& config, const TrainRunOptions& options) {
 }  // namespace
 
 Run train(const RunConfig& config, const TrainRunOptions& options) {
-  const auto checked = load_config_text<RunConfig>(to_yaml(config), "the configuration");
-  ProblemText problems("the configuration");
-  check_single_run(checked, options.force, Communicator(), problems);
-  if (!problems.text().empty()) throw ConfigError(problems.text());
-  return trained(checked, options);
+  ProblemList problems;
+  const ConfigNode tree = load_tree_from_text(to_node(RunConfig{}), to_yaml(config), "the configuration", problems);
+  return trained(read_run(tree, problems, single_run(options)), options);
 }
 
 Run train(const ConfigOptions& config, const TrainRunOptions& options) {
-  const ConfigCheck check = [&](const RunConfig& checked, Problems& problems) {
-    check_single_run(checked, options.force, Communicator(), problems);
-  };
-  return trained(load_run(config, check), options);
+  return trained(load_run(config, single_run(options)), options);
 }
 
 }  // namespace capstan

@@ -22,8 +22,8 @@
 #include "run/predictions/eval_report.hpp"
 #include "run/predictions/predictions.hpp"
 #include "run/predictions/text_scores.hpp"
-#include "run/setup/given_config.hpp"
-#include "run/setup/saved_data.hpp"
+#include "run/setup/run_config.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/training/train_run.hpp"
 
@@ -61,7 +61,7 @@ class Run : public SavedRun {
   /// log, the test data of a run that has no other. Files that only other splits need may be missing. `completions`:
   /// how those of pairs are written. `adapting`: how a language model learns from what it has scored, for further
   /// figures.
-  EvalReport evaluate(std::optional<Split> split = {}, const PairOptions& completions = {},
+  EvalReport evaluate(std::optional<Split> split = {}, const PredictOptions& completions = {},
                       const AdaptOptions& adapting = {}) const;
 
   /// This run with a copy of its model whose matrices, the embedding included, are rounded as `format` stores them for

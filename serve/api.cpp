@@ -17,10 +17,6 @@ namespace capstan {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-std::string text_of(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-}
-
 ordered_json error_json(const std::exception& error) {
   const auto* const refused = dynamic_cast<const ApiError*>(&error);
   const bool has_param = refused != nullptr && !refused->param().empty();
@@ -32,10 +28,10 @@ ordered_json error_json(const std::exception& error) {
             {"code", status}}}};
 }
 
-HttpAnswer json_answer(const ordered_json& value) { return {200, text_of(value)}; }
+HttpAnswer json_answer(const ordered_json& value) { return {200, json_line(value)}; }
 
 HttpAnswer error_answer(const std::exception& error) {
-  HttpAnswer answer{status_of(error), text_of(error_json(error))};
+  HttpAnswer answer{status_of(error), json_line(error_json(error))};
   if (answer.status == 429 || answer.status == 503) answer.headers.emplace_back("Retry-After", "1");
   if (answer.status == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
@@ -78,36 +74,35 @@ const json* RequestFields::find(const char* name) const {
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }
 
-int64_t RequestFields::whole(const char* name, int64_t otherwise, int64_t low, int64_t high) const {
+template <class T, class Read>
+T RequestFields::read(const char* name, const T& otherwise, const std::string& expected, const Read& read_value) const {
   const json* const value = find(name);
   if (value == nullptr) return otherwise;
-  const auto number = whole_number(*value, low, high);
-  if (!number)
-    refuse(name, fmt::format("expected a whole number from {} to {}, got {}", low, high, json_excerpt(*value)));
-  return *number;
+  if (const std::optional<T> given = read_value(*value)) return *given;
+  refuse(name, fmt::format("expected {}, got {}", expected, json_excerpt(*value)));
+}
+
+int64_t RequestFields::whole(const char* name, int64_t otherwise, int64_t low, int64_t high) const {
+  return read(name, otherwise, fmt::format("a whole number from {} to {}", low, high),
+              [&](const json& value) { return whole_number(value, low, high); });
 }
 
 double RequestFields::number(const char* name, double otherwise, double low, double high) const {
-  const json* const value = find(name);
-  if (value == nullptr) return otherwise;
-  const double number = value->is_number() ? value->get<double>() : std::nan("");
-  if (!(number >= low && number <= high))
-    refuse(name, fmt::format("expected a number from {} to {}, got {}", low, high, json_excerpt(*value)));
-  return number;
+  return read(name, otherwise, fmt::format("a number from {} to {}", low, high), [&](const json& value) {
+    const double number = value.is_number() ? value.get<double>() : std::nan("");
+    return number >= low && number <= high ? std::optional(number) : std::nullopt;
+  });
 }
 
 bool RequestFields::flag(const char* name, bool otherwise) const {
-  const json* const value = find(name);
-  if (value == nullptr) return otherwise;
-  if (!value->is_boolean()) refuse(name, "expected true or false, got " + json_excerpt(*value));
-  return value->get<bool>();
+  return read(name, otherwise, "true or false",
+              [](const json& value) { return value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt; });
 }
 
 std::string RequestFields::text(const char* name, const std::string& otherwise) const {
-  const json* const value = find(name);
-  if (value == nullptr) return otherwise;
-  if (!value->is_string()) refuse(name, "expected a text, got " + json_excerpt(*value));
-  return value->get<std::string>();
+  return read(name, otherwise, "a text", [](const json& value) {
+    return value.is_string() ? std::optional(value.get<std::string>()) : std::nullopt;
+  });
 }
 
 std::vector<std::string> RequestFields::texts(const char* name, size_t most) const {

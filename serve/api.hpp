@@ -47,8 +47,6 @@ auto read_from_client(const Read& read) {
   }
 }
 HttpAnswer json_answer(const nlohmann::ordered_json& value);
-/// JSON on one line; what is not UTF-8 is replaced.
-std::string text_of(const nlohmann::ordered_json& value);
 
 /// The fields of a JSON object, each checked when it is asked for; null is the same as none. All functions throw
 /// ApiError 400, naming the field.
@@ -71,6 +69,10 @@ class RequestFields {
   [[noreturn]] void refuse(const char* name, const std::string& why) const;
 
  private:
+  /// The value that `read_value` makes of a field; refuses one of which it makes none, as not `expected`.
+  template <class T, class Read>
+  T read(const char* name, const T& otherwise, const std::string& expected, const Read& read_value) const;
+
   const nlohmann::json& object_;
   std::string path_;
 };

@@ -5,10 +5,9 @@
 #include <ctime>
 #include <random>
 
+#include "core/io/json.hpp"
 #include "data/batches/text_example.hpp"
 #include "run/predictions/completions.hpp"
-#include "run/predictions/pair_completions.hpp"
-#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 
@@ -50,11 +49,10 @@ void complete_prompt(const SavedRun& run, CompletionRequest::Prompt& prompt, boo
 
 CompletionRequest completion_request(const json& body, const SavedRun& run, DecodeWeights weights,
                                      const CompletionLimits& limits) {
-  CompletionOptions completion;
-  CompletionRequest request = completion_fields(body, run.model->model().vocabulary(), limits, completion);
-  completion.weights = weights;
-  request.job.generation = generation_of(run, completion);
-  request.job.generation.on_slide = {};
+  CompletionRequest request = completion_fields(body, run.model->model().vocabulary(), limits);
+  static_cast<GenerateOptions&>(request.job) = generation_of(run, request.job);
+  request.job.weights = weights;
+  request.job.on_slide = {};
   const bool continues = !request.job.from.empty();
   if ((continues || !request.job.keep.empty()) && facts_of(run.config.data).has_pairs)
     throw ApiError(400, "session: a model of pairs writes one target and no more", "session");
@@ -156,7 +154,7 @@ void CompletionAnswer::grow(int64_t bytes) {
 void CompletionAnswer::fail(const ApiError& error) {
   failed_ = true;
   if (streamed_) {
-    reply_->stream("data: " + text_of(error_json(error)) + "\n\n");
+    reply_->stream("data: " + json_line(error_json(error)) + "\n\n");
     reply_->end_stream();
   } else {
     reply_->send(error_answer(error));
@@ -169,7 +167,7 @@ void CompletionAnswer::say(size_t index, std::string& json) {
   Choice& choice = choices_[index];
   static const TokenLists none;
   const std::string front = choice.repeats ? request_.prompts[prompt].text : "";
-  json += fmt::format("{{\"index\":{},\"text\":", index) + text_of(front + choice.text) + ",\"logprobs\":";
+  json += fmt::format("{{\"index\":{},\"text\":", index) + json_line(front + choice.text) + ",\"logprobs\":";
   if (request_.job.likeliest >= 0)
     choice.lists.append_to(json, choice.repeats ? prompts_[prompt].lists : none);
   else
@@ -182,7 +180,7 @@ void CompletionAnswer::say(size_t index, std::string& json) {
 
 void CompletionAnswer::send_event(size_t index) {
   streamed_ = true;
-  std::string json = text_of(envelope());
+  std::string json = json_line(envelope());
   json.back() = ',';
   json += "\"choices\":[";
   say(index, json);
@@ -194,7 +192,7 @@ ordered_json CompletionAnswer::envelope() const {
           {"object", "text_completion"},
           {"created", created_},
           {"model", engine_->name()},
-          {"seed", request_.job.generation.sampling.seed}};
+          {"seed", request_.job.sampling.seed}};
 }
 
 ordered_json CompletionAnswer::usage() const {
@@ -211,12 +209,12 @@ void CompletionAnswer::finish() {
       ordered_json last = envelope();
       last["choices"] = ordered_json::array();
       last["usage"] = usage();
-      reply_->stream("data: " + text_of(last) + "\n\n");
+      reply_->stream("data: " + json_line(last) + "\n\n");
     }
     reply_->stream("data: [DONE]\n\n");
     return reply_->end_stream();
   }
-  std::string json = text_of(envelope());
+  std::string json = json_line(envelope());
   json.reserve(static_cast<size_t>(bytes) + 1024 * choices_.size());
   json.back() = ',';
   json += "\"choices\":[";
@@ -224,7 +222,7 @@ void CompletionAnswer::finish() {
     if (i > 0) json += ',';
     say(i, json);
   }
-  json += "],\"usage\":" + text_of(usage()) + "}";
+  json += "],\"usage\":" + json_line(usage()) + "}";
   reply_->send({200, std::move(json)});
 }
 

@@ -37,10 +37,8 @@ struct CompletionRequest {
 /// A number that nobody can foresee: the seed of a request that names none, and half of an answer's id.
 int64_t drawn_number();
 
-/// The request as its fields say it; each prompt has a text or tokens. `completion` receives how texts are written.
-/// Throws ApiError, naming the field.
-CompletionRequest completion_fields(const nlohmann::json& body, int64_t vocabulary, const CompletionLimits& limits,
-                                    CompletionOptions& completion);
+/// The request as its fields say it; each prompt has a text or tokens. Throws ApiError, naming the field.
+CompletionRequest completion_fields(const nlohmann::json& body, int64_t vocabulary, const CompletionLimits& limits);
 
 /// completion_fields() with prompts turned into tokens, ready to be read by a model.
 CompletionRequest completion_request(const nlohmann::json& body, const SavedRun& run, DecodeWeights weights,

@@ -146,12 +146,12 @@ void Engine::open(std::shared_ptr<TextJob> job) {
     if (job->score_prompt && known == nullptr) {
       const auto count = static_cast<int64_t>(job->tokens.size());
       for (int64_t at = 0, end = 0; (end = window_end(model, at, count)) < count; at = end)
-        reading.before.emplace_back(model, Prompt{{job->tokens.begin(), job->tokens.begin() + end}}, job->generation);
+        reading.before.emplace_back(model, Prompt{{job->tokens.begin(), job->tokens.begin() + end}}, *job);
     }
     read_from_client([&] {  // WrittenText refuses a prompt that the model cannot continue
       for (int64_t sample = 0; sample < job->samples; ++sample) {
         prompt.stream = sample;
-        reading.texts.push_back({job, sample, WrittenText(model, prompt, job->generation),
+        reading.texts.push_back({job, sample, WrittenText(model, prompt, *job),
                                  SampleText(run_, job->stop, prompt.tokens.back())});
       }
     });
@@ -216,7 +216,7 @@ void Engine::place() {
 
 void Engine::place_one(Sequence sequence, Reading& reading) {
   try {
-    if (sequence.job->generation.max_tokens == 0) return end(sequence, {}, TextNews::End::length, reading.state, 0);
+    if (sequence.job->max_tokens == 0) return end(sequence, {}, TextNews::End::length, reading.state, 0);
     const int32_t token = sequence.text.choose(reading.logits);
     if (!take(sequence, token, reading.logits, reading.state, 0)) return;
     if (sequence.text.read() == 0) return slide(std::move(sequence));

@@ -33,12 +33,9 @@ struct TextNews {
 };
 
 /// A prompt and how it is continued. The texts that are written depend on nothing else.
-struct TextJob {
+struct TextJob : CompletionOptions {
   std::string client;           // the client that takes turns with others
   std::vector<int32_t> tokens;  // what the model reads before it writes; with `from`, what follows the session's text
-  int64_t samples = 1;
-  GenerateOptions generation;
-  std::vector<std::string> stop;
   int64_t likeliest = -1;     // how many likeliest tokens are told besides each chosen token; < 0: no probabilities
   bool score_prompt = false;  // the probabilities of the prompt's tokens are told, too
   std::string from, keep;     // names of sessions; empty: none

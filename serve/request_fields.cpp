@@ -125,8 +125,7 @@ std::vector<InputText> input_texts(const RequestFields& fields, const Completion
   return texts;
 }
 
-CompletionRequest completion_fields(const json& body, int64_t vocabulary, const CompletionLimits& limits,
-                                    CompletionOptions& completion) {
+CompletionRequest completion_fields(const json& body, int64_t vocabulary, const CompletionLimits& limits) {
   const RequestFields fields(body,
                              "model prompt max_tokens n temperature top_p top_k min_p repetition_penalty seed stop "
                              "stream stream_options logprobs echo session user suffix presence_penalty "
@@ -143,8 +142,8 @@ CompletionRequest completion_fields(const json& body, int64_t vocabulary, const 
     request.stream_usage =
         RequestFields(*options, "include_usage include_obfuscation", "stream_options").flag("include_usage", false);
   request.job.stop = fields.texts("stop", 16);
-  completion.tokens = fields.whole("max_tokens", 16, 0, limits.new_tokens);
-  SamplingConfig& sampling = completion.sampling;
+  request.job.max_tokens = fields.whole("max_tokens", 16, 0, limits.new_tokens);
+  SamplingConfig& sampling = request.job.sampling;
   sampling.temperature = fields.number("temperature", 1, 0, 100);
   sampling.top_p = fields.number("top_p", 1, 0, 1);
   sampling.min_p = fields.number("min_p", 0, 0, 1);

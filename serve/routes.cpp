@@ -4,8 +4,6 @@
 
 #include "core/io/json.hpp"
 #include "core/strings/strings.hpp"
-#include "run/predictions/pair_completions.hpp"
-#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 

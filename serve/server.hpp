@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "core/base/no_copy.hpp"
 #include "serve/routes.hpp"

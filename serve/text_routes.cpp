@@ -38,7 +38,7 @@ struct TextWork {
     try {
       compute();
       if (next < texts.size()) return true;
-      answer.body = text_of(object());
+      answer.body = json_line(object());
       answer.body.back() = ',';
       answer.body += "\"data\":[" + data + "]}";
     } catch (const Stopped&) {
@@ -55,7 +55,7 @@ struct TextWork {
     const size_t size = data.size();
     for (ordered_json& answer : answers({at(next), at(std::min(texts.size(), next + texts_at_a_time))})) {
       answer["index"] = next++;
-      data += (data.empty() ? "" : ",") + text_of(answer);
+      data += (data.empty() ? "" : ",") + json_line(answer);
     }
     part->grow(static_cast<int64_t>(data.size() - size), max_answer_bytes, "input", "the number of texts");
   }

@@ -16,6 +16,7 @@
 #include "core/base/out_of_memory.hpp"
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
+#include "train/ranks/launch.hpp"
 
 namespace capstan {
 namespace {
@@ -46,10 +47,22 @@ std::string describe(const std::system_error& error) {
          "the key threads";
 }
 
+/// Throws ConfigError when several processes were started for a command without --mpi: each would do all of the work.
+void refuse_ranks(const CLI::App& command) {
+  if (command.get_option_no_throw("--mpi") != nullptr) return;
+  std::string name = command.get_name();
+  for (const CLI::App* above = command.get_parent(); above != nullptr; above = above->get_parent())
+    name = above->get_name() + " " + name;
+  if (const auto launch = find_launch(); launch && launch->processes > 1)
+    throw ConfigError(fmt::format("{} does not share out its work: start it once, not as {} processes ({})", name,
+                                  launch->processes, launch->told_by));
+}
+
 }  // namespace
 
 void runs(CLI::App& command, const Command& body) {
-  command.callback([body] {
+  command.callback([&command, body] {
+    refuse_ranks(command);
     if (const int code = body(); code != exit_done) throw CLI::RuntimeError(code);
   });
 }

@@ -5,7 +5,6 @@
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
 #include "core/strings/quantities.hpp"
-#include "core/strings/strings.hpp"
 
 namespace capstan {
 

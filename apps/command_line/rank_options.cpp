@@ -9,7 +9,6 @@
 
 #include "apps/command_line/command.hpp"
 #include "apps/command_line/options.hpp"
-#include "core/base/error.hpp"
 #include "core/io/log.hpp"
 
 namespace capstan {
@@ -20,12 +19,6 @@ void add_rank_options(CLI::App& command, RankOptions& options) {
   add_number(command, "--rank-timeout", options.timeout, between(1, 1e6),
              "with several processes: seconds without a message after which another process counts as lost; ten times "
              "the longest step if that is more");
-}
-
-void refuse_ranks(const std::string& command) {
-  if (const auto launch = find_launch(); launch && launch->processes > 1)
-    throw ConfigError(fmt::format("{} does not share out its work: start it once, not as {} processes ({})", command,
-                                  launch->processes, launch->told_by));
 }
 
 int run_on_ranks(const RankOptions& options, const std::function<int(Communicator& ranks)>& body) {

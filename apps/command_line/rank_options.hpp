@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
-#include <string>
 
 #include "train/ranks/launch.hpp"
 
@@ -11,10 +10,6 @@ namespace capstan {
 
 /// --mpi and --rank-timeout.
 void add_rank_options(CLI::App& command, RankOptions& options);
-
-/// Throws ConfigError when several processes were started: of `command` ("capstan score"), each would do all of the
-/// work.
-void refuse_ranks(const std::string& command);
 
 /// Runs `body` in every rank of the job and returns its exit code, which is the same for all. When it fails in one
 /// rank, that one says why and ends all of them; an error that all have in common is reported by rank 0. Ranks other

@@ -33,7 +33,7 @@ void add_text_options(CLI::App& command, TextOptions& options) {
   add_set_option(command, options.overrides);
 }
 
-void add_beam_options(CLI::App& command, PairOptions& completions) {
+void add_beam_options(CLI::App& command, PredictOptions& completions) {
   add_number(command, "--beam", completions.beam, between(1, 1024),
              "for pairs: width of the beam search; 1 = greedy decoding");
   add_number(command, "--length-penalty", completions.length_penalty, between(-10, 10),

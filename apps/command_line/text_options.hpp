@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "run/inputs/text_batches.hpp"
 #include "run/inputs/text_input.hpp"
 #include "run/run.hpp"
 
@@ -22,7 +21,7 @@ struct TextOptions {
 void add_text_options(CLI::App& command, TextOptions& options);
 
 /// Adds --beam and --length-penalty.
-void add_beam_options(CLI::App& command, PairOptions& completions);
+void add_beam_options(CLI::App& command, PredictOptions& completions);
 
 /// The texts for `run`, which must outlive them. `command` reads them, for messages: capstan predict.
 TextInput open_texts(const Run& run, TextOptions options, const std::string& command);

@@ -10,7 +10,6 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/strings.hpp"
 #include "run/predictions/compare_models.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/summaries/run_list.hpp"
@@ -56,8 +55,8 @@ int compare_on_texts(const CompareOptions& options) {
   log_info(fmt::format("{} texts of {}", comparison.texts, options.data));
   if (!first.classes.empty())
     log_info(fmt::format("both are right on {}, only {} on {}, only {} on {}, neither on {}; they differ on {}{}",
-                         comparison.both_right, options.runs[0], comparison.first_right, options.runs[1],
-                         comparison.second_right, comparison.both_wrong, comparison.differing.size(),
+                         comparison.right[1][1], options.runs[0], comparison.right[1][0], options.runs[1],
+                         comparison.right[0][1], comparison.right[0][0], comparison.differing.size(),
                          options.output.empty() ? ": --output FILE writes these" : ""));
   if (!options.output.empty())
     replace_file(options.output, differing_tsv(comparison, options.runs[0], options.runs[1]));

@@ -7,7 +7,7 @@
 #include "core/base/error.hpp"
 #include "run/setup/run_data.hpp"
 #include "run/summaries/data_report.hpp"
-#include "run/training/check_run.hpp"
+#include "run/training/train_run.hpp"
 
 namespace capstan {
 namespace {

@@ -5,14 +5,12 @@
 #include "apps/command_line/next_commands.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
-#include "run/predictions/text_lines.hpp"
 #include "run/predictions/text_vectors.hpp"
 #include "run/setup/file_safety.hpp"
 
@@ -27,7 +25,6 @@ struct EmbedOptions {
 /// Everything that can be refused is checked before the texts are read. Vectors for a file are kept until the last one,
 /// since its header has their number.
 int embed(const EmbedOptions& options) {
-  refuse_ranks("capstan embed");
   if (!options.output.empty() && !ends_with(options.output, ".npy"))
     throw ConfigError(fmt::format(
         "--output: {} does not end in .npy; without --output the vectors are printed as jsonl", options.output));

@@ -3,12 +3,11 @@
 #include <optional>
 
 #include "apps/command_line/options.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "run/run.hpp"
-#include "run/setup/splits.hpp"
+#include "run/setup/run_data.hpp"
 
 namespace capstan {
 namespace {
@@ -17,12 +16,11 @@ struct EvalOptions {
   std::string run, split, format = "text";  // split: empty: valid, or test without valid
   std::vector<std::string> overrides;       // --set KEY=VALUE, for keys of the run
   DecodeWeights weights = DecodeWeights::float32;
-  PairOptions completions;  // how the sources of pairs are completed
+  PredictOptions completions;  // how the sources of pairs are completed
   AdaptOptions adapting;    // cache and learning while texts are scored
 };
 
 int evaluate_run(const EvalOptions& options) {
-  refuse_ranks("capstan eval");
   if (options.adapting.decay != AdaptOptions().decay && options.adapting.rate == 0)
     throw ConfigError("--adapt-decay: is for --adapt RATE");
   const bool rounds = options.weights != DecodeWeights::float32;

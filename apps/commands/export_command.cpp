@@ -3,7 +3,6 @@
 
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
@@ -19,7 +18,6 @@ struct ExportCommandOptions {
 };
 
 int export_model(const ExportCommandOptions& options) {
-  refuse_ranks("capstan export");
   const Run run = Run::open(options.run);
   for (const std::string& file : export_run(run, options.format, options.output))
     std::cout << (std::filesystem::path(options.output) / file).string() << '\n';

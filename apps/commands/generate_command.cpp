@@ -9,12 +9,10 @@
 
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
 #include "data/files/text_file.hpp"
-#include "run/predictions/completion_writer.hpp"
 #include "run/run.hpp"
 
 namespace capstan {
@@ -83,7 +81,6 @@ std::string stop_text(const std::string& given) {
 }
 
 int generate_text(const GenerateCommandOptions& options) {
-  refuse_ranks("capstan generate");
   CompletionOptions completion = options.completion;
   for (std::string& stop : completion.stop) stop = stop_text(stop);
   for (const std::string& bias : options.logit_bias) completion.sampling.logit_bias.insert(bias_of(bias));
@@ -142,7 +139,7 @@ void add_generate_command(CLI::App& program) {
   add_prompt_options(command, options);
   add_number(command, "--num-samples", completion.samples, between(1, 65536),
              "number of texts, written together; they are separated by a line ---");
-  add_number(command, "-n,--tokens", completion.tokens, count_from(-1), "largest number of new tokens; -1 = no limit");
+  add_number(command, "-n,--tokens", completion.max_tokens, count_from(-1), "largest number of new tokens; -1 = no limit");
   add_sampling_options(command, completion.sampling);
   command.add_option("--logit-bias", options.logit_bias, "TOKEN=NUMBER: is added to the token's logit (repeatable)");
   add_word(command, "--weights", completion.weights,

@@ -5,13 +5,9 @@
 
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "core/io/log.hpp"
-#include "run/predictions/explanation_text.hpp"
-#include "run/predictions/predict_texts.hpp"
 #include "run/predictions/prediction_writer.hpp"
 #include "run/setup/file_safety.hpp"
 
@@ -23,39 +19,26 @@ struct PredictCommandOptions {
   TextOptions texts;
   PredictionFormat shown;      // how predictions are printed. Its top_k is --top-k as given; 0: it was not given
   PredictOptions predictions;  // how they are computed. Its top_k is at least 1: a blank needs a token in any case
-  bool explain = false;        // print the n-grams that decided
 };
 
-/// Prints predictions batch by batch.
-void print_lines(const PredictCommandOptions& options, const Run& run, TextInput& input, PredictionWriter& writer) {
-  writer.write_header();
-  const auto print = [&](const InputText& text, const Prediction& prediction) {
-    if (writer.write(text, prediction) && options.explain) std::cout << explanation_text(run, text, prediction);
-  };
-  predict_texts(run, input, options.predictions, print, flush_output);
-  if (const std::string summary = writer.summary(); !summary.empty()) log_info(summary);
-}
-
 int predict(PredictCommandOptions options) {
-  refuse_ranks("capstan predict");
   const bool to_table = !options.output.empty();
   options.shown.jsonl = options.format == "jsonl";
-  if (options.explain && options.shown.jsonl)
+  if (options.shown.explain && options.shown.jsonl)
     throw ConfigError("--explain: it is printed in lines below each text; leave out --format jsonl");
   if (to_table) check_output_file(options.output, {options.texts.input.file});
   const Run run = Run::open(options.texts.run, options.texts.overrides);
   if (to_table) refuse_data_file(options.output, run.config, run.folder);
   options.predictions.top_k = std::max<int64_t>(1, options.shown.top_k);
   check_predictions(run, options.predictions);
-  if (options.explain) check_explanations(run);
+  check_format(run, options.shown);
   options.shown.brief = output_columns() > 0;         // of many classes, a terminal gets the best three
   options.texts.input.labels = options.shown.errors;  // --errors compares predictions with the labels of the texts
-  PredictionWriter writer(run, options.shown, std::cout);
   TextInput input = open_texts(run, options.texts, "capstan predict");
   if (to_table)
-    write_predicted_table(options.output, run, input, options.predictions, writer);
+    write_predicted_table(options.output, run, input, options.predictions, options.shown);
   else
-    print_lines(options, run, input, writer);
+    print_predictions(run, input, options.predictions, options.shown, std::cout, flush_output);
   return exit_done;
 }
 
@@ -81,7 +64,7 @@ void add_predict_command(CLI::App& program) {
   command.add_flag("--echo", options.shown.echo, "print the text, too (jsonl always has it)");
   command.add_flag("--errors", options.shown.errors,
                    "read a table with labels (or targets) and print only what is predicted wrongly");
-  command.add_flag("--explain", options.explain,
+  command.add_flag("--explain", options.shown.explain,
                    "for linear classifiers: also the n-grams that add most to a label's decision value, or take most "
                    "from it");
   CLI::Option* const output =
@@ -91,9 +74,9 @@ void add_predict_command(CLI::App& program) {
     output->excludes(command.get_option(printing));
   command.add_option("--blank", options.predictions.blank, "for masked language models: what marks a blank")
       ->capture_default_str();
-  add_number(command, "-n,--tokens", options.predictions.completions.tokens, length_from(0),
+  add_number(command, "-n,--tokens", options.predictions.max_tokens, length_from(0),
              "for pairs: largest number of new tokens; 0 = what data.max_length leaves");
-  add_beam_options(command, options.predictions.completions);
+  add_beam_options(command, options.predictions);
   command.footer(
       R"(Texts longer than those the model was trained with are shortened according to data.truncate; of blanks, as
 many tokens around them are read. The two texts of a pair are separated by a tab. At the first text that cannot

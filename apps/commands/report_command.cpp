@@ -5,7 +5,6 @@
 #include "core/io/log.hpp"
 #include "run/report/page.hpp"
 #include "run/setup/file_safety.hpp"
-#include "run/setup/saved_data.hpp"
 
 namespace capstan {
 namespace {

@@ -4,12 +4,10 @@
 
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/command_line/text_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
-#include "run/predictions/text_lines.hpp"
 
 namespace capstan {
 namespace {
@@ -21,7 +19,6 @@ struct ScoreOptions {
 
 /// Prints a line for each text, and the sum of all in the log.
 int score(ScoreOptions options) {
-  refuse_ranks("capstan score");
   const Run run = Run::open(options.texts.run, options.texts.overrides);
   run.model->that_predicts(Predicts::next_token);
   if (facts_of(run.config.data).has_pairs) {

@@ -3,7 +3,6 @@
 #include <cstdlib>
 
 #include "apps/command_line/options.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
@@ -32,7 +31,6 @@ std::string access_token() {
 }
 
 int serve(ServeCommandOptions options) {
-  refuse_ranks("capstan serve");
   const SignalThread signals;
   ServeOptions& serve = options.serve;
   serve.token = access_token();

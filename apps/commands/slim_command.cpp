@@ -7,7 +7,7 @@
 #include "core/strings/printable.hpp"
 #include "core/strings/quantities.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/saved_config.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/training/slim_run.hpp"
 
 namespace capstan {

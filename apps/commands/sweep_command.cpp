@@ -4,7 +4,6 @@
 #include "apps/command_line/next_commands.hpp"
 #include "apps/command_line/options.hpp"
 #include "apps/command_line/output.hpp"
-#include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/printable.hpp"
@@ -14,7 +13,6 @@ namespace capstan {
 namespace {
 
 int train_sweep(const SearchOptions& options) {
-  refuse_ranks("capstan sweep");
   const SearchEnd end = search(
       options, [](const Command& body) { return run_command(body); }, std::cout, output_columns());
   if (end.interrupted) return exit_interrupted;

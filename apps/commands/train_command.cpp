@@ -6,8 +6,7 @@
 #include "apps/command_line/rank_options.hpp"
 #include "apps/commands/commands.hpp"
 #include "core/base/error.hpp"
-#include "run/setup/given_config.hpp"
-#include "run/training/check_run.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/training/train_run.hpp"
 #include "train/loop/signals.hpp"
 

@@ -8,7 +8,6 @@
 #include "core/base/error.hpp"
 #include "core/base/stop.hpp"
 #include "core/io/log.hpp"
-#include "core/strings/strings.hpp"
 #include "run/setup/file_safety.hpp"
 #include "run/summaries/run_check.hpp"
 #include "run/summaries/run_folders.hpp"
@@ -25,15 +24,6 @@ struct VerifyOptions {
   ReplayOptions replay;
   RankOptions ranks;
 };
-
-/// Prints what the files of a run are. Returns whether all are whole.
-bool check_files(const std::string& run) {
-  const std::vector<RunPart> parts = check_run(run);
-  const bool damaged = any_damaged(parts);
-  std::cout << fmt::format("{}: {}\n", run, damaged ? "DAMAGED" : "whole");
-  print_parts(parts, std::cout);
-  return !damaged;
-}
 
 int replay(VerifyOptions& given) {
   if (given.runs.size() != 1) throw ConfigError("--replay: one run is computed again; give one");
@@ -63,7 +53,7 @@ int verify(VerifyOptions& options) {
   for (const std::string& run : runs) {
     const int code = run_command([&] {  // each run by itself: one that cannot be read must not hide the others
       if (!options.trust) refuse_links_outside(run);
-      return check_files(run) ? exit_done : exit_failed;
+      return print_parts(run, check_run(run), std::cout) ? exit_done : exit_failed;
     });
     damaged += code != exit_done ? 1 : 0;
   }

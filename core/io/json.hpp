@@ -37,6 +37,9 @@ class JsonError : public Error {
 /// One line, or with `indent` spaces for each level. Throws Error, which shows the string, where one is not UTF-8.
 std::string json_text(const nlohmann::json& value, int indent = -1);
 
+/// One line, without its end, and with a sign in place of what is not UTF-8.
+std::string json_line(const nlohmann::ordered_json& value);
+
 /// A value as messages show it: at most some sixty characters of its text.
 std::string json_excerpt(const nlohmann::json& value);
 

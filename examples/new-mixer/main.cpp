@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
   try {
     const capstan::Run run = capstan::train({{argv[1]}, {argv + 2, argv + argc}});
     capstan::CompletionOptions options;
-    options.tokens = 40;
+    options.max_tokens = 40;
     options.sampling.temperature = 0;
     std::printf("The %s\n", run.generate("The ", options).front().text.c_str());
   } catch (const std::exception& error) {

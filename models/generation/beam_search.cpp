@@ -29,10 +29,10 @@ bool likelier(const Candidate& a, const Candidate& b) {
 /// One search: the open texts, each a row of the state, and the best texts that have ended.
 class BeamSearch {
  public:
-  BeamSearch(const Model& model, const std::vector<int32_t>& prompt, const BeamOptions& options)
+  BeamSearch(const Model& model, const std::vector<int32_t>& prompt, const GenerateOptions& options)
       : model_(model), options_(options), state_(model.make_state(1, options.weights)) {
-    check(options.width > 0 && options.max_tokens > 0 && std::isfinite(options.length_penalty),
-          "beam search: width {}, max_tokens {} and length_penalty {} must be positive and finite", options.width,
+    check(options.stop_token && options.beam > 0 && options.max_tokens > 0 && std::isfinite(options.length_penalty),
+          "beam search: width {}, max_tokens {} and length_penalty {} must be positive and finite", options.beam,
           options.max_tokens, options.length_penalty);
     if (prompt.empty()) throw Error("beam search: the prompt is empty: give at least one token to continue");
     logits_ = model.prefill(Ids(Shape{1, static_cast<int64_t>(prompt.size())}, prompt), state_);
@@ -56,7 +56,7 @@ class BeamSearch {
           rows.push_back(c.beam);
           tokens.push_back(c.token);
         }
-        if (static_cast<int64_t>(next.size()) == options_.width) break;
+        if (static_cast<int64_t>(next.size()) == options_.beam) break;
       }
       if (greedy) {
         const Candidate c = likeliest(greedy_row, greedy->log_probability);
@@ -90,7 +90,7 @@ class BeamSearch {
 
   Hypothesis extended(const Hypothesis& text, int32_t token, double log_probability, int64_t step) const {
     Hypothesis longer = text;
-    longer.finished = token == options_.stop_token;
+    longer.finished = token == *options_.stop_token;
     if (!longer.finished) longer.tokens.push_back(token);
     longer.log_probability = log_probability;
     longer.score = score(log_probability, step);
@@ -100,7 +100,7 @@ class BeamSearch {
   /// A text of max_tokens, followed by the stop token if that is the likeliest next token.
   Hypothesis ended(const Hypothesis& text, size_t row) const {
     const Candidate c = likeliest(row, text.log_probability);
-    return c.token == options_.stop_token ? extended(text, c.token, c.log_probability, options_.max_tokens + 1) : text;
+    return c.token == *options_.stop_token ? extended(text, c.token, c.log_probability, options_.max_tokens + 1) : text;
   }
 
   /// Keeps the `width` best different ones.
@@ -110,13 +110,13 @@ class BeamSearch {
     const auto place = std::find_if(finished_.begin(), finished_.end(),
                                     [&](const Hypothesis& known) { return known.score < text.score; });
     finished_.insert(place, std::move(text));
-    if (static_cast<int64_t>(finished_.size()) > options_.width) finished_.pop_back();
+    if (static_cast<int64_t>(finished_.size()) > options_.beam) finished_.pop_back();
   }
 
   /// Can an open text, or the greedy one, still come to a better score than the worst result? Its log probability can
   /// only fall, but may be divided by more as it gets longer.
   bool can_improve(const std::vector<Hypothesis>& open, const std::optional<Hypothesis>& greedy, int64_t step) const {
-    if (static_cast<int64_t>(finished_.size()) < options_.width) return true;
+    if (static_cast<int64_t>(finished_.size()) < options_.beam) return true;
     const int64_t longest =
         options_.length_penalty > 0 ? options_.max_tokens + 1 : std::min(step + 1, options_.max_tokens);
     double best = greedy ? score(greedy->log_probability, longest) : -HUGE_VAL;
@@ -145,7 +145,7 @@ class BeamSearch {
 
   /// The best 2 * width candidates, enough for `width` texts that continue even if half of them end here.
   std::vector<Candidate> best_candidates(const std::vector<Hypothesis>& open) const {
-    const auto wanted = static_cast<size_t>(2 * options_.width);
+    const auto wanted = static_cast<size_t>(2 * options_.beam);
     std::vector<Candidate> candidates;
     for (size_t row = 0; row < open.size(); ++row) {
       const std::vector<double> values = log_probabilities(row);
@@ -169,7 +169,7 @@ class BeamSearch {
   }
 
   const Model& model_;
-  const BeamOptions& options_;
+  const GenerateOptions& options_;
   DecodeState state_;
   Array logits_;  // rows of the open texts, then of the greedy text
   std::vector<Hypothesis> finished_;
@@ -178,7 +178,7 @@ class BeamSearch {
 }  // namespace
 
 std::vector<Hypothesis> beam_search(const Model& model, const std::vector<int32_t>& prompt,
-                                    const BeamOptions& options) {
+                                    const GenerateOptions& options) {
   return BeamSearch(model, prompt, options).run();
 }
 

@@ -68,7 +68,7 @@ double log_probability(const Array& logits, int32_t token);
 /// The `count` likeliest tokens, or all where there are fewer, the likeliest first; among equal logits the lower id.
 std::vector<int32_t> likeliest_tokens(const real* logits, int64_t vocabulary, int64_t count);
 
-/// How a text is written: choice of tokens, its end, and what the caller is told.
+/// How a text is written: choice of tokens or beam search, its end, and what the caller is told.
 struct GenerateOptions {
   SamplingConfig sampling = {};
   DecodeWeights weights = DecodeWeights::float32;  // bf16: less to read for every token
@@ -77,6 +77,8 @@ struct GenerateOptions {
   bool slide = true;                               // past the longest position: continue in a further window
   std::vector<int32_t> banned = {};                // tokens that are never chosen, such as the unknown word
   bool log_probabilities = false;                  // fill Generated::log_probability
+  int64_t beam = 1;           // of beam search: texts that are followed at a time
+  double length_penalty = 0;  // of beam search: a text of n tokens has the score ln p / n^length_penalty
   /// Called with every new token and the index of its prompt; false ends this text after it.
   std::function<bool(int64_t prompt, int32_t token)> on_token = {};
   std::function<void()> on_slide = {};  // called once, at the first slide

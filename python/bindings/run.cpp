@@ -13,8 +13,8 @@
 #include "python/bindings/texts.hpp"
 #include "run/exports/export_run.hpp"
 #include "run/run.hpp"
-#include "run/setup/saved_config.hpp"
-#include "run/setup/splits.hpp"
+#include "run/setup/run_config.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/training/slim_run.hpp"
 
 namespace capstan::python {
@@ -107,9 +107,9 @@ nb::list complete_pairs(const Run& self, const nb::list& texts, int64_t best, in
   const std::vector<InputText> all = input_texts(texts);
   PredictOptions options;
   options.top_k = best;
-  options.completions.beam = beam;
-  options.completions.length_penalty = length_penalty;
-  options.completions.tokens = tokens;
+  options.beam = beam;
+  options.length_penalty = length_penalty;
+  options.max_tokens = tokens;
   const std::vector<Prediction> found = compute([&] { return self.predict(all, options); });
   nb::list completed;
   for (const Prediction& prediction : found) {
@@ -212,7 +212,7 @@ class Pieces {
 std::unique_ptr<Pieces> generate(const Run& self, nb::handle text, int64_t tokens, int64_t samples,
                                  const SamplingConfig& sampled, const std::vector<std::string>& stop, bool bf16) {
   CompletionOptions options;
-  options.tokens = tokens;
+  options.max_tokens = tokens;
   options.samples = samples;
   options.sampling = sampled;
   options.stop = stop;

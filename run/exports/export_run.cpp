@@ -5,15 +5,18 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
+#include "core/io/safetensors.hpp"
+#include "core/io/safetensors_format.hpp"
 #include "run/exports/export_files.hpp"
-#include "run/exports/exported_weights.hpp"
 #include "run/exports/model_card.hpp"
 #include "run/exports/tokenizer_json.hpp"
 #include "run/setup/file_safety.hpp"
@@ -46,6 +49,54 @@ json to_json(const ConfigNode& node) {
     }
   }
   throw std::logic_error("export: unknown kind of node");
+}
+
+/// A run stores any large tensor without its rows of zeros. Only the modules of these tensors can read them so (they
+/// have a place for the rows' numbers); all others are written whole.
+bool is_ngram_table(const std::string& name) {
+  for (const char* const table : {"ngrams.table", "ngram_embedding.table", "linear.weight", "linear.scale"})
+    if (name == table) return true;
+  return false;
+}
+
+/// Writes the weights as a safetensors file for PyTorch, in the types that the run has them in. Of a table of n-grams
+/// the run has the rows that are not zero: so has the file, with a tensor NAME_rows that says which rows these are.
+/// Returns, by name, what a reader needs to make whole tables of them: rows, stored (how many of them), bytes and form
+/// (of NAME_rows) and factor.
+json write_pytorch_weights(const SavedRun& run, const fs::path& file) {
+  const SafetensorsFile read(run.weights);
+  std::vector<TensorToWrite> tensors;
+  std::vector<std::vector<float>> values;  // of tensors that are written otherwise than the run has them
+  json rows, tables = json::object();
+  bool gaps = false;  // all tables of a file have the same form
+  for (const FileTensor& tensor : read.tensors()) {
+    if (tensor.stored != nullptr && is_ngram_table(tensor.name)) {
+      const StoredRows& stored = *tensor.stored;
+      const FileTensor part = tensor.without_zeros();
+      const auto bytes = static_cast<int64_t>(stored.bytes().size());
+      gaps = stored.form() == StoredRows::Form::gaps;
+      tensors.push_back({tensor.name, tensor.dtype, part.shape, part.bytes, nullptr, tensor.factor});
+      tensors.push_back({tensor.name + safetensors::pytorch_rows_suffix, DType::u8, {bytes}, stored.bytes().data()});
+      rows[tensor.name] = stored.rows();
+      tables[tensor.name] = {{"rows", stored.rows()},
+                             {"stored", stored.count()},
+                             {"bytes", bytes},
+                             {"form", gaps ? "gaps" : "bits"},
+                             {"factor", tensor.factor}};
+    } else if (tensor.stored == nullptr && tensor.factor == 1) {
+      tensors.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes});
+    } else {
+      values.push_back(tensor.to_floats());
+      tensors.push_back({tensor.name, DType::f32, tensor.shape, values.back().data()});
+    }
+  }
+  std::map<std::string, std::string> metadata = {{"format", "pt"}};
+  if (!rows.empty())
+    metadata[safetensors::sparse_key] = json{
+        {"format", gaps ? safetensors::pytorch_gaps_format : safetensors::pytorch_bits_format},
+        {"rows", rows}}.dump();
+  write_safetensors(file.string(), std::move(tensors), metadata);
+  return tables;
 }
 
 /// The class of a model, the class of transformers by which it is opened, and the module that it is in.

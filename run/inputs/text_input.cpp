@@ -25,16 +25,6 @@ OnError on_error_of(const SourceConfig& data) {
   return OnError::stop;
 }
 
-std::vector<std::string> tab_separated(const std::string& text) {
-  std::vector<std::string> columns;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find('\t', at), text.size());
-    columns.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return columns;
-}
-
 const TextInputOptions& existing(const TextInputOptions& options) {
   std::error_code unknown;
   if (options.file != "-" && !std::filesystem::exists(options.file, unknown))
@@ -174,7 +164,11 @@ bool TextInput::next(InputText& text) {
   if (!text.text.empty() && text.text.back() == '\r') text.text.pop_back();
   if (line_ == 1) text.text = without_mark(text.text, in_->name());
   text.place = fmt::format("{}:{}", in_->name(), line_);
-  text.columns = columns_ > 1 ? tab_separated(text.text) : std::vector<std::string>{text.text};
+  text.columns = {text.text};
+  if (columns_ > 1) {
+    const std::vector<std::string_view> columns = split(text.text, "\t");
+    text.columns.assign(columns.begin(), columns.end());
+  }
   if (text.columns.size() != columns_)
     throw Error(
         fmt::format("{}: found {} texts, but the model was trained with {} (data.text_columns): separate "
@@ -209,6 +203,31 @@ std::string TextInput::with_fields(const std::vector<AddedField>& columns,
   std::vector<int64_t> lines;
   for (const InputText& row : rows_) lines.push_back(row.line);
   return capstan::with_fields(*format_, {content_, in_->name(), header_, dialect_, columns, added, lines});
+}
+
+void for_each_batch(TextInput& texts, size_t size, const std::function<void(const std::vector<InputText>&)>& take) {
+  std::vector<InputText> batch;
+  const auto hand_on = [&] {
+    const std::vector<InputText> full = std::exchange(batch, {});
+    if (full.empty()) return;
+    try {
+      take(full);
+    } catch (const TextError& error) {
+      const auto index = static_cast<std::ptrdiff_t>(error.index());
+      if (index > 0) take({full.begin(), full.begin() + index});
+      throw;
+    }
+  };
+  try {
+    for (InputText text; texts.next(text);) {
+      batch.push_back(std::move(text));
+      if (batch.size() >= size || texts.idle()) hand_on();
+    }
+  } catch (const Error&) {
+    hand_on();  // the texts that precede the one that cannot be read
+    throw;
+  }
+  hand_on();
 }
 
 }  // namespace capstan

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,5 +60,10 @@ class TextInput {
   int64_t line_ = 0;
   bool tab_said_ = false;  // was it logged that a line looks like a row of a table?
 };
+
+/// Calls `take` with the texts in batches of `size`, or smaller ones where the input is a pipe that has no more at the
+/// moment. Where a text causes an error, the texts in front of it are taken first: one that cannot be used must not
+/// keep them from being computed (tests/cli/runs/test_commands.cpp, "predict answers for ...").
+void for_each_batch(TextInput& texts, size_t size, const std::function<void(const std::vector<InputText>&)>& take);
 
 }  // namespace capstan

@@ -14,6 +14,7 @@
 #include "core/fused/linear.hpp"
 #include "core/io/log.hpp"
 #include "core/machine/parallel.hpp"
+#include "models/generation/sampling.hpp"
 
 namespace capstan {
 namespace {
@@ -76,20 +77,6 @@ struct Votes {
   }
 };
 
-/// The natural logarithms of the labels' probabilities.
-std::vector<double> log_probabilities(const Array& logits, const Ids& labels) {
-  std::vector<double> result(static_cast<size_t>(labels.size()));
-  const int64_t vocabulary = logits.dim(1);
-  parallel_units(labels.size(), [&](int64_t row) {
-    const real* const row_logits = logits.data() + row * vocabulary;
-    const double largest = static_cast<double>(*std::max_element(row_logits, row_logits + vocabulary));
-    double sum = 0;
-    for (int64_t v = 0; v < vocabulary; ++v) sum += math::exp(static_cast<double>(row_logits[v]) - largest);
-    result[static_cast<size_t>(row)] = static_cast<double>(row_logits[labels[row]]) - largest - math::log(sum);
-  });
-  return result;
-}
-
 /// The rules of a cache that are tried on the validation data: every sharpness with every weight.
 std::vector<CacheRule> rules_to_try() {
   std::vector<CacheRule> rules;
@@ -116,19 +103,65 @@ void check_options(const SavedRun& run, const DataSource& data, Split split, con
         "(model.prefix)");
 }
 
-/// Scores the texts of a split in their order, each row of its batches in turn. Throws Error when there are no targets.
+/// Losses of texts that were scored, in nats: a sum for each rule of a cache, or one.
+struct LossSums {
+  int64_t targets = 0;
+  std::vector<double> of_rule;
+};
+
+/// Adds the losses of a text's labels under each rule, and remembers its states.
+void add_cached(const Model& model, const Batch& text, const std::vector<CacheRule>& rules, ContinuousCache& cache,
+                LossSums& sums) {
+  const TapePause pause;
+  std::vector<int32_t> places, labels;
+  for (int64_t i = 0; i < text.labels.size(); ++i) {
+    if (text.labels[i] == ignored_target) continue;
+    places.push_back(static_cast<int32_t>(i));
+    labels.push_back(text.labels[i]);
+  }
+  if (labels.empty()) return;
+  const auto count = static_cast<int64_t>(labels.size());
+  const Ids followed(Shape{count}, labels);
+  const Var states = model.states(text.tokens, places, Context{Segments(text.segment_ids)});
+  const Array logits = model.state_logits(states).value();
+  std::vector<double> plain(labels.size());
+  parallel_units(count, [&](int64_t row) {
+    plain[static_cast<size_t>(row)] = log_probability(logits.rows(row, row + 1), followed[row]);
+  });
+  const auto cached = cache.score(states.value(), followed, rules);
+  for (size_t r = 0; r < rules.size(); ++r)
+    for (size_t i = 0; i < plain.size(); ++i)
+      sums.of_rule[r] -= math::log((1 - rules[r].weight) * math::exp(plain[i]) + rules[r].weight * cached[r][i]);
+}
+
+double plain_loss(const Model& model, const Batch& text) {
+  const TapePause pause;
+  return static_cast<double>(model.loss(text, Context{Segments(text.segment_ids)}).sum.value().item());
+}
+
+/// Scores the texts of a split in their order, each row of its batches in turn, with a model that learns from each of
+/// them once it is scored. Throws Error when there are no targets.
 LossSums evaluate_copy(const SavedRun& run, const DataSource& data, Split split, const AdaptOptions& options,
                        const std::vector<CacheRule>& rules) {
   const bool learns = options.rate > 0;
   const std::shared_ptr<RunModel> copy =
       learns ? open_run(std::filesystem::path(run.weights).parent_path(), ParamMemory::allocated).model : run.model;
-  LossSums sums;
-  AdaptiveScorer scorer(copy->model(), copy->params(), learns ? &data.training() : nullptr, options, rules);
+  const Model& model = copy->model();
+  std::optional<DynamicEvaluation> dynamic;
+  if (learns) dynamic.emplace(model, copy->params(), data.training(), options, log_info);
+  std::optional<ContinuousCache> cache;
+  if (options.cache > 0) cache.emplace(options.cache, model.stack().config().width);
+  LossSums sums{0, std::vector<double>(cache ? rules.size() : 1)};
   const std::unique_ptr<BatchSource> texts = data.evaluation(split);
   RowsInOrder rows(*texts);
   Progress progress(log_info, "evaluating", static_cast<double>(rows.size()), in_shares);
   for (int64_t i = 0; i < rows.size(); ++i) {
-    scorer.score(rows.row(i), sums);
+    const Batch text = rows.row(i);
+    if (cache) add_cached(model, text, rules, *cache, sums);
+    const double loss = dynamic ? dynamic->learn(text) : cache ? 0 : plain_loss(model, text);
+    if (!cache) sums.of_rule.front() += loss;
+    sums.targets += std::count_if(text.labels.data(), text.labels.data() + text.labels.size(),
+                                  [](int32_t label) { return label != ignored_target; });
     progress.add(1);
   }
   if (sums.targets == 0) throw Error("evaluation: there are no targets");
@@ -281,48 +314,6 @@ double DynamicEvaluation::learn(const Batch& text) {
   }
   params_.clear_grads();
   return static_cast<double>(loss.sum.value().item());
-}
-
-AdaptiveScorer::AdaptiveScorer(const Model& model, ParamStore& params, const BatchSource* training,
-                               const AdaptOptions& options, std::vector<CacheRule> rules)
-    : model_(model), rules_(std::move(rules)) {
-  if (options.rate > 0) dynamic_.emplace(model, params, *training, options, log_info);
-  if (options.cache > 0) cache_.emplace(options.cache, model.stack().config().width);
-}
-
-void AdaptiveScorer::add_cached(const Batch& text, LossSums& sums) {
-  const TapePause pause;
-  std::vector<int32_t> places, labels;
-  for (int64_t i = 0; i < text.labels.size(); ++i) {
-    if (text.labels[i] == ignored_target) continue;
-    places.push_back(static_cast<int32_t>(i));
-    labels.push_back(text.labels[i]);
-  }
-  if (labels.empty()) return;
-  const Ids followed(Shape{static_cast<int64_t>(labels.size())}, labels);
-  const Var states = model_.states(text.tokens, places, Context{Segments(text.segment_ids)});
-  const std::vector<double> plain = log_probabilities(model_.state_logits(states).value(), followed);
-  const auto cached = cache_->score(states.value(), followed, rules_);
-  for (size_t r = 0; r < rules_.size(); ++r)
-    for (size_t i = 0; i < plain.size(); ++i) {
-      const double of_cache = cached[r][i], weight = rules_[r].weight;
-      sums.of_rule[r] -= math::log((1 - weight) * math::exp(plain[i]) + weight * of_cache);
-    }
-}
-
-void AdaptiveScorer::score(const Batch& text, LossSums& sums) {
-  sums.of_rule.resize(cache_ ? rules_.size() : 1);
-  if (cache_) add_cached(text, sums);
-  if (dynamic_) {
-    const double loss = dynamic_->learn(text);
-    if (!cache_) sums.of_rule.front() += loss;
-  } else if (!cache_) {
-    const TapePause pause;
-    sums.of_rule.front() +=
-        static_cast<double>(model_.loss(text, Context{Segments(text.segment_ids)}).sum.value().item());
-  }
-  sums.targets += std::count_if(text.labels.data(), text.labels.data() + text.labels.size(),
-                                [](int32_t label) { return label != ignored_target; });
 }
 
 AdaptedFigures evaluate_adapted(const SavedRun& run, const DataSource& data, Split split, const AdaptOptions& options) {

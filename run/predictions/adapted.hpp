@@ -81,33 +81,6 @@ class DynamicEvaluation {
   double mean_rms_ = 0;
 };
 
-/// Losses of texts that were scored, in nats: a sum for each rule of a cache, or one.
-struct LossSums {
-  int64_t targets = 0;
-  std::vector<double> of_rule;
-};
-
-/// Scores texts one after the other with a model that learns from each of them once it is scored.
-class AdaptiveScorer {
- public:
-  /// `rules`: of the cache, tried side by side. `training`: may be null where the weights stay. Model and parameters
-  /// must outlive it.
-  AdaptiveScorer(const Model& model, ParamStore& params, const BatchSource* training, const AdaptOptions& options,
-                 std::vector<CacheRule> rules);
-
-  /// Adds the losses of a text, a batch of one row, to `sums`; then learns from the text.
-  void score(const Batch& text, LossSums& sums);
-
- private:
-  /// Adds the losses of a text's labels under each rule, and remembers its states.
-  void add_cached(const Batch& text, LossSums& sums);
-
-  const Model& model_;
-  std::vector<CacheRule> rules_;
-  std::optional<DynamicEvaluation> dynamic_;
-  std::optional<ContinuousCache> cache_;
-};
-
 /// The figures of a split that was scored while the model learned from what it had scored.
 struct AdaptedFigures {
   int64_t targets = 0;

@@ -36,37 +36,26 @@ TextPair next_texts(TextInput& of_first, TextInput& of_second) {
   return texts;
 }
 
-/// Labels of texts as numbers, by name.
-class LabelNumbers {
- public:
-  int64_t number(const std::string& label) {
-    return numbers_.emplace(label, static_cast<int64_t>(numbers_.size())).first->second;
-  }
-  size_t size() const { return numbers_.size(); }
-
- private:
-  std::map<std::string, int64_t> numbers_;
-};
-
+/// Labels of texts, and those that both models give them, as numbers.
 struct Decisions {
-  std::vector<int64_t> truth, first, second;
+  std::vector<int64_t> truth, by[2];
   size_t classes = 0;
 };
 
 /// The mean F1 of the classes that occur, over drawn texts.
-double macro_f1(const std::vector<int64_t>& truth, const std::vector<int64_t>& predicted, size_t classes,
-                const std::vector<int64_t>& drawn) {
-  std::vector<int64_t> right(classes), occurring(classes);  // occurring: among the labels and among the predictions
+double macro_f1(const Decisions& decisions, bool second, const std::vector<int64_t>& drawn) {
+  // occurring: among the labels and among the predictions
+  std::vector<int64_t> right(decisions.classes), occurring(decisions.classes);
   for (const int64_t i : drawn) {
-    const auto of_truth = static_cast<size_t>(truth[static_cast<size_t>(i)]);
-    const auto of_prediction = static_cast<size_t>(predicted[static_cast<size_t>(i)]);
+    const auto of_truth = static_cast<size_t>(decisions.truth[static_cast<size_t>(i)]);
+    const auto of_prediction = static_cast<size_t>(decisions.by[second][static_cast<size_t>(i)]);
     right[of_truth] += of_truth == of_prediction ? 1 : 0;
     ++occurring[of_truth];
     ++occurring[of_prediction];
   }
   double sum = 0;
   int64_t count = 0;
-  for (size_t c = 0; c < classes; ++c) {
+  for (size_t c = 0; c < decisions.classes; ++c) {
     if (occurring[c] == 0) continue;
     sum += 2 * static_cast<double>(right[c]) / static_cast<double>(occurring[c]);
     ++count;
@@ -74,36 +63,23 @@ double macro_f1(const std::vector<int64_t>& truth, const std::vector<int64_t>& p
   return count > 0 ? sum / static_cast<double>(count) : 0;
 }
 
-double accuracy(const std::vector<int64_t>& truth, const std::vector<int64_t>& predicted,
-                const std::vector<int64_t>& drawn) {
-  int64_t right = 0;
-  for (const int64_t i : drawn) right += truth[static_cast<size_t>(i)] == predicted[static_cast<size_t>(i)] ? 1 : 0;
+double accuracy(const Decisions& decisions, bool second, const std::vector<int64_t>& drawn) {
+  const auto right = std::count_if(drawn.begin(), drawn.end(), [&](int64_t i) {
+    return decisions.truth[static_cast<size_t>(i)] == decisions.by[second][static_cast<size_t>(i)];
+  });
   return static_cast<double>(right) / static_cast<double>(drawn.size());
 }
 
-std::string label_of(const std::vector<std::string>& labels, const std::string& separator) {
-  return join(labels, separator);
+/// Several labels in one order.
+std::string in_order(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  return join(names);
 }
 
-std::vector<std::string> names_of(const Prediction& prediction) {
+std::string given_by(const Prediction& prediction) {
   std::vector<std::string> names;
   for (const Guess& label : prediction.labels) names.push_back(label.text);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::string truth_of(const InputText& text, bool multi_label) {
-  if (!multi_label) return std::string(trimmed(text.label, " \t\r"));
-  std::vector<std::string> names = text.labels;
-  std::sort(names.begin(), names.end());
-  return label_of(names, ", ");
-}
-
-void count(ModelComparison& comparison, bool first_right, bool second_right) {
-  int64_t& counted = first_right    ? (second_right ? comparison.both_right : comparison.first_right)
-                     : second_right ? comparison.second_right
-                                    : comparison.both_wrong;
-  ++counted;
+  return in_order(std::move(names));
 }
 
 /// A figure of all texts and of samples of them.
@@ -121,7 +97,10 @@ ModelComparison compare_classifiers(const SavedRun& first, const SavedRun& secon
                                     TextInput& of_second) {
   ModelComparison comparison;
   Decisions decisions;
-  LabelNumbers numbers;
+  std::map<std::string, int64_t> numbers;
+  const auto number = [&](const std::string& label) {
+    return numbers.emplace(label, static_cast<int64_t>(numbers.size())).first->second;
+  };
   const bool multi_label = facts_of(first.config.data).multi_label();
   for (TextPair texts = next_texts(of_first, of_second); !texts.first.empty();
        texts = next_texts(of_first, of_second)) {
@@ -129,43 +108,41 @@ ModelComparison compare_classifiers(const SavedRun& first, const SavedRun& secon
     const std::vector<Prediction> by_second = predictions_of(second, texts.second, {});
     for (size_t i = 0; i < by_first.size(); ++i) {
       const InputText& text = texts.first[i];
-      DifferingText row{truth_of(text, multi_label), label_of(names_of(by_first[i]), ", "),
-                        label_of(names_of(by_second[i]), ", "), text.place, text.text};
-      decisions.truth.push_back(numbers.number(row.label));
-      decisions.first.push_back(numbers.number(row.first));
-      decisions.second.push_back(numbers.number(row.second));
-      count(comparison, row.first == row.label, row.second == row.label);
+      DifferingText row{multi_label ? in_order(text.labels) : std::string(trimmed(text.label, " \t\r")),
+                        given_by(by_first[i]), given_by(by_second[i]), text.place, text.text};
+      decisions.truth.push_back(number(row.label));
+      decisions.by[0].push_back(number(row.first));
+      decisions.by[1].push_back(number(row.second));
+      ++comparison.right[row.first == row.label][row.second == row.label];
       if (row.first != row.second) comparison.differing.push_back(std::move(row));
     }
   }
   comparison.texts = static_cast<int64_t>(decisions.truth.size());
   if (comparison.texts == 0) return comparison;
   decisions.classes = numbers.size();
-  ComparedFigure right = figure(
-      "accuracy", "McNemar's exact test", comparison.texts, [&](bool is_second, const std::vector<int64_t>& drawn) {
-        return accuracy(decisions.truth, is_second ? decisions.second : decisions.first, drawn);
-      });
-  right.paired.p_value = mcnemar_p_value(comparison.first_right, comparison.second_right);
-  comparison.figures.push_back(std::move(right));
-  if (multi_label) return comparison;  // sets of labels are no classes
-  comparison.figures.push_back(
-      figure("macro_f1", "bootstrap", comparison.texts, [&](bool is_second, const std::vector<int64_t>& drawn) {
-        return macro_f1(decisions.truth, is_second ? decisions.second : decisions.first, decisions.classes, drawn);
-      }));
+  const auto of = [&decisions](const auto& measure) {
+    return [&decisions, measure](bool is_second, const std::vector<int64_t>& drawn) {
+      return measure(decisions, is_second, drawn);
+    };
+  };
+  comparison.figures.push_back(figure("accuracy", "McNemar's exact test", comparison.texts, of(accuracy)));
+  comparison.figures.back().paired.p_value = mcnemar_p_value(comparison.right[1][0], comparison.right[0][1]);
+  if (!multi_label)  // sets of labels are no classes
+    comparison.figures.push_back(figure("macro_f1", "bootstrap", comparison.texts, of(macro_f1)));
   return comparison;
 }
 
 ModelComparison compare_language_models(const SavedRun& first, const SavedRun& second, TextInput& of_first,
                                         TextInput& of_second) {
-  std::vector<TextScore> by_first, by_second;
+  std::vector<TextScore> by[2];
   std::vector<double> bytes;
-  const auto append = [](std::vector<TextScore>& all, const std::vector<TextScore>& more) {
-    all.insert(all.end(), more.begin(), more.end());
+  const auto append = [&by](bool of_second_run, const std::vector<TextScore>& more) {
+    by[of_second_run].insert(by[of_second_run].end(), more.begin(), more.end());
   };
   for (TextPair texts = next_texts(of_first, of_second); !texts.first.empty();
        texts = next_texts(of_first, of_second)) {
-    append(by_first, scores_of(first, texts.first));
-    append(by_second, scores_of(second, texts.second));
+    append(false, scores_of(first, texts.first));
+    append(true, scores_of(second, texts.second));
     for (const InputText& text : texts.first) bytes.push_back(static_cast<double>(text.text.size()));
   }
   ModelComparison comparison;
@@ -174,7 +151,7 @@ ModelComparison compare_language_models(const SavedRun& first, const SavedRun& s
   const auto mean_of = [&](bool is_second, const std::vector<int64_t>& drawn, const auto& units_of) {
     double log_probability = 0, units = 0;
     for (const int64_t i : drawn) {
-      const TextScore& score = (is_second ? by_second : by_first)[static_cast<size_t>(i)];
+      const TextScore& score = by[is_second][static_cast<size_t>(i)];
       log_probability += score.log_probability;
       units += units_of(static_cast<size_t>(i), score);
     }
@@ -184,7 +161,7 @@ ModelComparison compare_language_models(const SavedRun& first, const SavedRun& s
       figure("bits_per_byte", "bootstrap", comparison.texts, [&](bool is_second, const std::vector<int64_t>& drawn) {
         return mean_of(is_second, drawn, [&](size_t i, const TextScore&) { return bytes[i]; }) / std::log(2.0);
       }));
-  const bool same_tokens = std::equal(by_first.begin(), by_first.end(), by_second.begin(),
+  const bool same_tokens = std::equal(by[0].begin(), by[0].end(), by[1].begin(),
                                       [](const TextScore& a, const TextScore& b) { return a.tokens == b.tokens; });
   if (same_tokens)  // perplexities over different tokens cannot be compared
     comparison.figures.push_back(

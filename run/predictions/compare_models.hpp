@@ -27,8 +27,7 @@ struct DifferingText {
 struct ModelComparison {
   int64_t texts = 0;
   std::vector<ComparedFigure> figures;
-  int64_t both_right = 0, first_right = 0, second_right = 0,
-          both_wrong = 0;  // of classifiers; first, second: only that one
+  int64_t right[2][2] = {};  // of classifiers: texts on which the first is right (or not, 0), and the second
   std::vector<DifferingText> differing;
 };
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/io/log.hpp"
-#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 
@@ -55,22 +54,18 @@ std::vector<int32_t> tokens_to_continue(const SavedRun& run, const InputText& te
 
 }  // namespace
 
-GenerateOptions generation_of(const SavedRun& run, const CompletionOptions& options) {
-  GenerateOptions generation;
-  generation.sampling = options.sampling;
-  generation.weights = options.weights;
-  generation.max_tokens = options.tokens;
+GenerateOptions generation_of(const SavedRun& run, GenerateOptions options) {
   const bool pairs = facts_of(run.config.data).has_pairs;
-  generation.slide = options.slide && !pairs;  // a target is not written without its source
-  generation.stop_token = end_of_document(run);
-  if (const auto unknown = run.tokenizer->unknown_token()) generation.banned.push_back(*unknown);
-  if (pairs) generation.banned.push_back(*generation.stop_token + 1);  // the separator
-  generation.on_slide = [&run] {
+  options.slide = options.slide && !pairs;  // a target is not written without its source
+  options.stop_token = end_of_document(run);
+  if (const auto unknown = run.tokenizer->unknown_token()) options.banned.push_back(*unknown);
+  if (pairs) options.banned.push_back(*options.stop_token + 1);  // the separator
+  options.on_slide = [&run] {
     const int64_t positions = *run.model->position_limit();
     log_info(fmt::format("the model has only {} positions: from here on it reads the last {} to {} tokens of the text",
                          positions, std::max<int64_t>(1, positions / 2), positions));
   };
-  return generation;
+  return options;
 }
 
 std::vector<Completion> completions_of(const SavedRun& run, const InputText& text, const CompletionOptions& options) {
@@ -103,6 +98,25 @@ std::vector<Completion> completions_of(const SavedRun& run, const InputText& tex
     add(i, samples[i].finish());
   }
   return completions;
+}
+
+void print_completions(const SavedRun& run, const InputText& prompt, CompletionOptions options, std::ostream& out) {
+  const std::string given = prompt.text + (facts_of(run.config.data).has_pairs ? "\t" : "");
+  if (options.samples > 1) {
+    bool first = true;
+    options.on_piece = [&](int64_t, std::string_view) { return out.good(); };
+    for (const Completion& completion : completions_of(run, prompt, options)) {
+      out << (first ? "" : "---\n") << given << completion.text << std::endl;
+      first = false;
+    }
+    return;
+  }
+  out << given;
+  options.on_piece = [&](int64_t, std::string_view piece) { return (out << piece << std::flush).good(); };
+  const Completion only = completions_of(run, prompt, options).front();
+  out << std::endl;
+  if (only.end == GenerateEnd::stop_token) log_info("the document ends here");
+  if (only.end == GenerateEnd::window) log_info("stopped at the model's last position");
 }
 
 }  // namespace capstan

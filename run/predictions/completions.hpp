@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,12 +17,9 @@
 
 namespace capstan {
 
-struct CompletionOptions {
-  int64_t tokens = 256;  // new ones at most; < 0: no limit
-  int64_t samples = 1;   // completions of the same text, written together
-  SamplingConfig sampling;
-  DecodeWeights weights = DecodeWeights::float32;
-  bool slide = true;              // past the longest position: go on in a further window; pairs end there
+/// How a text is written, and what is shown of it. With data of type pairs, `slide` is off.
+struct CompletionOptions : GenerateOptions {
+  int64_t samples = 1;            // completions of the same text, written together
   std::vector<std::string> stop;  // a completion ends before any of these texts
   InvalidBytes invalid = InvalidBytes::replaced;
   /// Called with each piece as it is written; false ends this sample.
@@ -67,12 +65,15 @@ class SampleText {
   StopFilter filter_;
 };
 
-/// How a text is continued: `options` with the tokens that end a text, and those that no text may have.
-/// on_token is left empty.
-GenerateOptions generation_of(const SavedRun& run, const CompletionOptions& options);
+/// `options` with the tokens that end a text of the run, and those that no text may have.
+GenerateOptions generation_of(const SavedRun& run, GenerateOptions options);
 
 /// A completion for each sample. Throws Error for a model that is no language model and for a text that it cannot read.
 std::vector<Completion> completions_of(const SavedRun& run, const InputText& text,
                                        const CompletionOptions& options = {});
+
+/// Prints the samples at their end, separated by ---. A single one is printed piece by piece while it is written, until
+/// nobody reads any more.
+void print_completions(const SavedRun& run, const InputText& prompt, CompletionOptions options, std::ostream& out);
 
 }  // namespace capstan

@@ -1,7 +1,8 @@
 // The figures of `capstan eval` as JSON, which programs and the report read. tests/cli/runs/test_eval.cpp.
-#include "run/predictions/eval_json.hpp"
-
 #include <nlohmann/json.hpp>
+
+#include "core/io/json.hpp"
+#include "run/predictions/eval_report.hpp"
 
 namespace capstan {
 namespace {
@@ -66,8 +67,6 @@ nlohmann::ordered_json eval_json(const EvalReport& report) {
   return json;
 }
 
-void print_json(const EvalReport& report, std::ostream& out) {
-  out << eval_json(report).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
-}
+void print_json(const EvalReport& report, std::ostream& out) { out << json_line(eval_json(report)) << '\n'; }
 
 }  // namespace capstan

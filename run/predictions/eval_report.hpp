@@ -3,13 +3,14 @@
 // tests/cli/runs/test_eval.cpp, test_multi_label.cpp and test_decisions.cpp hold what is printed.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "run/predictions/adapted.hpp"
-#include "run/predictions/pair_report.hpp"
+#include "run/predictions/predictions.hpp"
 #include "run/setup/saved_run.hpp"
 #include "train/evaluation/evaluate.hpp"
 
@@ -58,10 +59,13 @@ struct EvalReport {
 
 /// `completions`: how the completions of pairs are written. `adapting`: unless empty, a language model's split is
 /// evaluated a second time, learning from what it has scored.
-EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions = {},
-                          const AdaptOptions& adapting = {});
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split,
+                          const PredictOptions& completions = {}, const AdaptOptions& adapting = {});
 
 void print_text(const EvalReport& report, std::ostream& out);
+/// The figures by the names of print_text(); the classes; "confusion" (rows: true class), or for many classes
+/// "confusions", the most frequent first; and "calibration". For the report of a run, too.
+nlohmann::ordered_json eval_json(const EvalReport& report);
 /// eval_json() on one line.
 void print_json(const EvalReport& report, std::ostream& out);
 

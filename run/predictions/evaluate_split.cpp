@@ -11,9 +11,8 @@
 #include "models/linear_classifier.hpp"
 #include "run/inputs/input_text.hpp"
 #include "run/predictions/eval_report.hpp"
-#include "run/setup/decision_goal.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/setup/saved_run.hpp"
-#include "run/setup/splits.hpp"
 #include "train/evaluation/classifier_evaluation.hpp"
 #include "train/evaluation/metrics.hpp"
 
@@ -70,7 +69,7 @@ void add_goal(EvalReport& report, const SavedRun& run, const DataSource& data) {
 
 }  // namespace
 
-EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PairOptions& completions,
+EvalReport evaluate_split(const SavedRun& run, const DataSource& data, Split split, const PredictOptions& completions,
                           const AdaptOptions& adapting) {
   require_split(split, run.config, data);
   EvalReport report;

@@ -1,7 +1,5 @@
 // Completes the sources of pairs, in groups of prompts of one length. Groups must not change results:
 // tests/cli/runs/test_predictions.cpp and tests/serve/test_company.cpp.
-#include "run/predictions/pair_completions.hpp"
-
 #include <algorithm>
 #include <exception>
 #include <functional>
@@ -13,35 +11,31 @@
 #include "models/generation/generate.hpp"
 #include "run/inputs/input_text.hpp"
 #include "run/predictions/completions.hpp"
+#include "run/predictions/predictions.hpp"
 
 namespace capstan {
 namespace {
 
 /// How a target is written after a prompt of this many tokens.
-GenerateOptions generation_after(const SavedRun& run, size_t prompt, const PairOptions& options) {
-  CompletionOptions completion;
-  completion.sampling.temperature = 0;
-  completion.tokens = options.tokens;
-  if (completion.tokens == 0)
-    completion.tokens = std::max<int64_t>(1, facts_of(run.config.data).longest - static_cast<int64_t>(prompt));
-  GenerateOptions generation = generation_of(run, completion);
+GenerateOptions generation_after(const SavedRun& run, size_t prompt, const PredictOptions& options) {
+  GenerateOptions generation;
+  generation.sampling.temperature = 0;
+  generation.max_tokens = options.max_tokens;
+  if (generation.max_tokens == 0)
+    generation.max_tokens = std::max<int64_t>(1, facts_of(run.config.data).longest - static_cast<int64_t>(prompt));
   generation.log_probabilities = true;
-  return generation;
+  generation.beam = options.beam;
+  generation.length_penalty = options.length_penalty;
+  return generation_of(run, generation);
 }
 
 /// The best texts that beam search finds for a prompt, the best first.
 std::vector<PairCompletion> search(const SavedRun& run, const std::vector<int32_t>& prompt,
-                                   const PairOptions& options) {
-  const GenerateOptions generation = generation_after(run, prompt.size(), options);
-  BeamOptions beam;
-  beam.width = options.beam;
-  beam.length_penalty = options.length_penalty;
-  beam.max_tokens = generation.max_tokens;
-  beam.stop_token = *generation.stop_token;
-  beam.banned = generation.banned;
+                                   const PredictOptions& options) {
   std::vector<PairCompletion> best;
-  for (Hypothesis& text : beam_search(run.model->that_predicts(Predicts::next_token), prompt, beam)) {
-    if (static_cast<int64_t>(best.size()) == options.best) break;
+  for (Hypothesis& text : beam_search(run.model->that_predicts(Predicts::next_token), prompt,
+                                      generation_after(run, prompt.size(), options))) {
+    if (static_cast<int64_t>(best.size()) == options.top_k) break;
     best.push_back({run.tokenizer->decode(text.tokens), {}, text.log_probability, text.finished});
     best.back().tokens = std::move(text.tokens);
   }
@@ -50,7 +44,7 @@ std::vector<PairCompletion> search(const SavedRun& run, const std::vector<int32_
 
 /// One text for each prompt, of which each token is the likeliest.
 std::vector<PairCompletion> write_likeliest(const SavedRun& run, const std::vector<Prompt>& prompts,
-                                            const PairOptions& options) {
+                                            const PredictOptions& options) {
   const GenerateOptions generation = generation_after(run, prompts.front().tokens.size(), options);
   std::vector<PairCompletion> written;
   for (Generated& text : generate_together(run.model->that_predicts(Predicts::next_token), prompts, generation)) {
@@ -90,12 +84,12 @@ std::exception_ptr first_not_finite(const std::vector<size_t>& group, const std:
 
 }  // namespace
 
-void refuse_options_without_pairs(const SavedRun& run, const PairOptions& options) {
+void refuse_options_without_pairs(const SavedRun& run, const PredictOptions& options) {
   if (facts_of(run.config.data).has_pairs) return;
-  const PairOptions usual;
+  const PredictOptions usual;
   const std::pair<const char*, bool> given[] = {{"--beam", options.beam != usual.beam},
                                                 {"--length-penalty", options.length_penalty != usual.length_penalty},
-                                                {"--tokens", options.tokens != usual.tokens}};
+                                                {"--tokens", options.max_tokens != usual.max_tokens}};
   for (const auto& [option, is_given] : given)
     if (is_given)
       throw ConfigError(
@@ -104,17 +98,17 @@ void refuse_options_without_pairs(const SavedRun& run, const PairOptions& option
                       option, run.config.name, type_of(run.config.data)));
 }
 
-void check_options(const PairOptions& options) {
-  if (options.best > options.beam)
+void check_options(const PredictOptions& options) {
+  if (options.top_k > options.beam)
     throw ConfigError(fmt::format("--top-k {}: only the texts of the beam are known; set --beam to {} or more",
-                                  options.best, options.best));
+                                  options.top_k, options.top_k));
 }
 
 std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
-                                                  const PairOptions& options) {
+                                                  const PredictOptions& options) {
   check_options(options);
   std::vector<std::vector<PairCompletion>> completions(prompts.size());
-  const std::vector<std::vector<size_t>> groups = groups_of(prompts, options.beam > 1 ? 1 : options.batch);
+  const std::vector<std::vector<size_t>> groups = groups_of(prompts, options.beam > 1 ? 1 : options.batch_size);
   std::vector<std::exception_ptr> errors(groups.size());
   parallel_units(static_cast<int64_t>(groups.size()), [&](int64_t unit) {
     const OneThread alone;
@@ -140,6 +134,32 @@ std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std
   for (const std::exception_ptr& error : errors)
     if (error != nullptr) std::rethrow_exception(error);
   return completions;
+}
+
+PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs,
+                          const PredictOptions& options) {
+  constexpr size_t at_once = 4096, shown = 12;  // pairs whose completions are in memory; pairs that a report shows
+  PairReport report;
+  for (size_t begin = 0; begin < pairs.size(); begin += at_once) {
+    std::vector<std::vector<int32_t>> prompts;
+    for (size_t i = begin; i < std::min(pairs.size(), begin + at_once); ++i) prompts.push_back(pairs[i].prompt);
+    const auto written = complete(run, prompts, options);
+    for (size_t i = 0; i < written.size(); ++i) {
+      const EvaluationPair& pair = pairs[begin + i];
+      const PairCompletion& best = written[i].front();
+      // Around the source are the token that starts a document and the one that ends a source.
+      if (report.examples.size() < shown)
+        report.examples.push_back(
+            {run.tokenizer->decode({pair.prompt.begin() + 1, pair.prompt.end() - 1}), pair.text, best.text});
+      ++report.pairs;
+      report.exact_match += best.text == run.tokenizer->decode(pair.target) ? 1 : 0;
+      report.log_probability += best.log_probability;
+    }
+  }
+  const auto count = static_cast<double>(std::max<int64_t>(report.pairs, 1));
+  report.exact_match /= count;
+  report.log_probability /= count;
+  return report;
 }
 
 }  // namespace capstan

@@ -10,8 +10,6 @@
 #include "data/batches/batcher.hpp"
 #include "data/batches/labelled_texts.hpp"
 #include "data/batches/text_example.hpp"
-#include "run/predictions/pair_completions.hpp"
-#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 namespace {
@@ -89,13 +87,10 @@ std::vector<Prediction> label_texts(const SavedRun& run, const std::vector<Input
 
 std::vector<Prediction> complete_texts(const SavedRun& run, const std::vector<InputText>& texts,
                                        const PredictOptions& options) {
-  PairOptions completions = options.completions;
-  completions.best = options.top_k;
-  completions.batch = options.batch_size;
   const auto prompts = encode_all(texts, [&](const InputText& text) { return prompt_of(run, text.text, text.place); });
   std::vector<Prediction> predictions(texts.size());
   try {
-    auto written = complete(run, prompts, completions);
+    auto written = complete(run, prompts, options);
     for (size_t i = 0; i < texts.size(); ++i) predictions[i].completions = std::move(written[i]);
   } catch (const TextError& error) {
     throw TextError(error.index(), fmt::format("{}: {}", texts[error.index()].place, error.what()), error);
@@ -145,7 +140,7 @@ std::vector<std::pair<double, std::string>> strongest_ngrams(const TextExplanati
 }
 
 void check_predictions(const SavedRun& run, const PredictOptions& options) {
-  refuse_options_without_pairs(run, options.completions);
+  refuse_options_without_pairs(run, options);
   if (options.threshold > 0 && !is_multi_label(run))
     throw ConfigError(
         "--threshold: only runs with data.multi_label: true have one; with one label per text, training finds a rule "
@@ -160,9 +155,7 @@ void check_predictions(const SavedRun& run, const PredictOptions& options) {
                     run.config.name, no_class));
   if (options.blank.empty()) throw ConfigError("--blank: the text must not be empty");
   if (completes_pairs(run)) {
-    PairOptions completions = options.completions;
-    completions.best = options.top_k;
-    check_options(completions);
+    check_options(options);
   } else if (facts_of(run.config.model).predicts == Predicts::next_token) {
     run.model->that_predicts(Predicts::classes);  // throws the error that says which model is needed
   }

@@ -3,13 +3,12 @@
 // tests/run/test_run.cpp and tests/cli/runs/test_predictions.cpp hold the results.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "data/batches/data_source.hpp"
 #include "models/linear_classifier.hpp"
 #include "run/inputs/input_text.hpp"
-#include "run/predictions/pair_completions.hpp"
 #include "run/setup/saved_run.hpp"
 
 namespace capstan {
@@ -21,6 +20,14 @@ struct Guess {
   // Of a blank:
   int32_t token = -1;
   std::string space = "";  // written between the token and the text in front, unless that ends in white space
+};
+
+/// What a language model that was trained on pairs writes after the source of a pair.
+struct PairCompletion {
+  std::string text;
+  std::vector<int32_t> tokens;
+  double log_probability = 0;  // ln p of the tokens and, if finished, of the end
+  bool finished = false;       // the model ended the text; false: it was cut at the largest number of tokens
 };
 
 struct Prediction {
@@ -42,8 +49,11 @@ struct PredictOptions {
   double threshold = 0;          // multi-label: probability from which a text has a label; 0: the run's
   double reject = 0;             // one label: below this probability of the likeliest class the label is no_class
   std::string blank = "<mask>";  // what marks a blank
-  int64_t top_k = 1;             // guesses for each blank, or completions
-  PairOptions completions;       // of pairs; its `best` and `batch` are taken from top_k and batch_size
+  int64_t top_k = 1;             // guesses for each blank, or completions, the best of the beam
+  // Of pairs:
+  int64_t beam = 1;           // above 1: beam search of this width; 1: always the likeliest token
+  double length_penalty = 0;  // beam search compares texts of n tokens by ln p / n^length_penalty
+  int64_t max_tokens = 0;     // new tokens at most; 0: what data.max_length leaves
 };
 
 /// Throws ConfigError for options that the run's model does not have, and Error for a model that predicts nothing.
@@ -67,5 +77,30 @@ std::vector<std::pair<double, std::string>> strongest_ngrams(const TextExplanati
 /// predictions_of() for a batch of texts with blanks.
 std::vector<Prediction> fill_blanks(const SavedRun& run, const std::vector<InputText>& texts,
                                     const PredictOptions& options);
+
+/// Throws ConfigError for options that contradict each other.
+void check_options(const PredictOptions& options);
+
+/// Throws ConfigError for options other than the default where the run completes nothing, naming the first.
+void refuse_options_without_pairs(const SavedRun& run, const PredictOptions& options);
+
+/// The completions of every prompt, the best first. Prompts run in parallel. Throws TextError for a prompt for which
+/// the model computes what is not finite.
+std::vector<std::vector<PairCompletion>> complete(const SavedRun& run, const std::vector<std::vector<int32_t>>& prompts,
+                                                  const PredictOptions& options);
+
+struct PairExample {
+  std::string source, target, written;  // written: what the model wrote after the source
+};
+
+struct PairReport {
+  int64_t pairs = 0;
+  double exact_match = 0;      // share of completions that are the target, after the tokenizer's normalisation of both
+  double log_probability = 0;  // mean over the completions, each the sum over its tokens
+  std::vector<PairExample> examples;  // the first few pairs; sources as the model reads them
+};
+
+/// Some thousands are completed at a time.
+PairReport evaluate_pairs(const SavedRun& run, const std::vector<EvaluationPair>& pairs, const PredictOptions& options);
 
 }  // namespace capstan

@@ -1,15 +1,16 @@
-// Texts are scored one by one on all threads. tests/run/test_probabilities.cpp.
+// Texts are scored one by one on all threads. Bytes of a text that are not UTF-8 are replaced in JSON.
+// tests/run/test_probabilities.cpp and tests/cli/runs/test_predictions.cpp.
 #include "run/predictions/text_scores.hpp"
 
 #include <algorithm>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
 #include "core/base/error.hpp"
+#include "core/io/json.hpp"
 #include "data/batches/batcher.hpp"
 #include "models/generation/sampling.hpp"
-#include "run/predictions/pair_completions.hpp"
-#include "run/predictions/prompt.hpp"
 
 namespace capstan {
 namespace {
@@ -56,6 +57,19 @@ std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputTex
   std::vector<TextScore> scores(texts.size());
   for_each_text(texts.size(), [&](size_t i) { scores[i] = score_of(run, texts[i]); });
   return scores;
+}
+
+std::string score_tsv(const TextScore& score) {
+  return fmt::format("{:.6f}\t{:.6f}\t{}\n", score.log_probability, score.per_token(), score.tokens);
+}
+
+std::string score_json(const TextScore& score, const InputText& text) {
+  nlohmann::ordered_json json{{"log_probability", score.log_probability},
+                              {"per_token", score.per_token()},
+                              {"tokens", score.tokens},
+                              {"text", text.text}};
+  if (!text.label.empty()) json["target"] = text.label;
+  return json_line(json) + '\n';
 }
 
 }  // namespace capstan

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "run/inputs/input_text.hpp"
@@ -20,5 +21,10 @@ struct TextScore {
 /// half. Texts run in parallel. Throws Error for a model that is no language model, and TextError, for an empty target,
 /// too.
 std::vector<TextScore> scores_of(const SavedRun& run, const std::vector<InputText>& texts);
+
+/// Log probability, its mean per token, and the number of tokens, separated by tabs: a line of `capstan score`.
+std::string score_tsv(const TextScore& score);
+/// The same as JSON, with the text.
+std::string score_json(const TextScore& score, const InputText& text);
 
 }  // namespace capstan

@@ -5,7 +5,9 @@
 #include <numeric>
 
 #include <fmt/core.h>
+#include <nlohmann/json.hpp>
 
+#include "core/io/json.hpp"
 #include "data/batches/batcher.hpp"
 #include "data/batches/text_example.hpp"
 
@@ -45,6 +47,10 @@ std::vector<std::vector<float>> vectors_of(const SavedRun& run, const std::vecto
   for_each_text(texts.size(), [&](size_t i) { vectors[i] = vector_of(run, texts[i], read[i]); });
   if (tokens != nullptr) *tokens = std::accumulate(read.begin(), read.end(), int64_t{0});
   return vectors;
+}
+
+std::string vector_json(const std::vector<float>& vector, const InputText& text) {
+  return json_line({{"vector", vector}, {"text", text.text}}) + '\n';
 }
 
 std::string npy_content(const std::vector<std::vector<float>>& rows, int64_t columns) {

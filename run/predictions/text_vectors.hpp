@@ -17,6 +17,8 @@ namespace capstan {
 std::vector<std::vector<float>> vectors_of(const SavedRun& run, const std::vector<InputText>& texts,
                                            int64_t* tokens = nullptr);
 
+/// A vector and its text, as JSON: a line of `capstan embed`.
+std::string vector_json(const std::vector<float>& vector, const InputText& text);
 /// A file of numpy.load(): (rows, columns) of float32.
 std::string npy_content(const std::vector<std::vector<float>>& rows, int64_t columns);
 

@@ -1,16 +1,19 @@
 // Values come from the model's own functions (mixing_weights(), position_bias()); this file only cuts them to what a
-// page can show and takes out what a token does not see. tests/run/test_model_view.cpp.
+// page can show and takes out what a token does not see. Names of n-grams are found by hashing the training texts
+// again, since a model keeps their hashes alone. tests/run/test_model_view.cpp and tests/cli/runs/test_report.cpp.
 #include "run/report/model_view.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include <fmt/core.h>
 
 #include "core/base/error.hpp"
 #include "models/language_model.hpp"
-#include "run/predictions/pair_completions.hpp"
-#include "run/predictions/prompt.hpp"
+#include "models/linear_classifier.hpp"
+#include "nn/layers/text_ngrams.hpp"
 
 namespace capstan {
 namespace {
@@ -110,6 +113,10 @@ constexpr const char *between_texts_text = " \u2016 ", *before_target_text = " \
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
+// N-grams that are shown of a class, and those whose names are looked for: more, since some are not found.
+constexpr size_t max_shown = 12, wanted = 20;
+constexpr size_t votes = 3;  // texts that vote for the name of a bucket
+
 }  // namespace
 
 Batch example_of(const DataSource& data, Split split) { return rows_of(data.evaluation(split)->batch(0, 0), 0, 1); }
@@ -170,6 +177,39 @@ ModelView view_of(const SavedRun& run, const std::optional<Batch>& example) {
     view.layers.push_back(std::move(layer));
   }
   return view;
+}
+
+std::vector<ClassNgrams> ngram_view(const SavedRun& run, const LabelledTexts& training) {
+  const LinearClassifier& model = run.model->model().linear_classifier();
+  const auto weights = model.largest_weights(wanted);
+  std::map<uint32_t, std::map<std::string, size_t>> names;  // bucket -> name -> votes
+  std::map<uint32_t, size_t> open;                          // bucket -> votes that are missing
+  for (const auto& of_class : weights)
+    for (const BucketWeight& weight : of_class) open[weight.bucket] = votes;
+  const auto wanted_still = [&](uint32_t bucket) { return open.count(bucket) > 0; };
+  for (int64_t i = 0; i < training.size() && !open.empty(); ++i) {
+    const NamedNgrams of_text =
+        named_ngrams(training.text(i), orders_of(model.config()), bits_of(model.buckets()), wanted_still);
+    std::set<uint32_t> voted;  // a text has one vote for each bucket
+    for (const auto* const ngrams : {&of_text.words, &of_text.characters})
+      for (const NamedNgram& ngram : *ngrams) {
+        if (!voted.insert(ngram.bucket).second) continue;
+        ++names[ngram.bucket][ngram.name];
+        if (--open[ngram.bucket] == 0) open.erase(ngram.bucket);
+      }
+  }
+  std::vector<ClassNgrams> classes;
+  for (size_t c = 0; c < weights.size(); ++c) {
+    classes.push_back({run.classes[c], {}});
+    for (const BucketWeight& weight : weights[c]) {
+      const auto& of_bucket = names[weight.bucket];
+      const auto likeliest = std::max_element(of_bucket.begin(), of_bucket.end(),
+                                              [](const auto& a, const auto& b) { return a.second < b.second; });
+      if (likeliest != of_bucket.end() && classes.back().ngrams.size() < max_shown)
+        classes.back().ngrams.push_back({likeliest->first, weight.weight});
+    }
+  }
+  return classes;
 }
 
 }  // namespace capstan

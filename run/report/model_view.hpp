@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/array/batch.hpp"
+#include "data/batches/labelled_texts.hpp"
 #include "run/setup/saved_run.hpp"
 
 namespace capstan {
@@ -55,5 +57,15 @@ Words words_of(const Tokenizer& tokenizer, const std::vector<int32_t>& tokens);
 /// shown. What a token does not see, because it is later or of another document, has no value; the sources of pairs are
 /// read as the model reads them.
 ModelView view_of(const SavedRun& run, const std::optional<Batch>& example);
+
+/// The n-grams of a class with the largest weights, the largest first.
+struct ClassNgrams {
+  std::string name;
+  std::vector<std::pair<std::string, float>> ngrams;
+};
+
+/// A model stores hashes of n-grams, so their names are looked for in the training texts: each is the one that the
+/// first texts with such a hash agree on. Weights whose n-grams are not there are left out.
+std::vector<ClassNgrams> ngram_view(const SavedRun& run, const LabelledTexts& training);
 
 }  // namespace capstan

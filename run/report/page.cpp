@@ -10,7 +10,6 @@
 
 #include "core/strings/quantities.hpp"
 #include "core/strings/strings.hpp"
-#include "run/predictions/eval_json.hpp"
 #include "run/report/page_files.hpp"
 #include "run/summaries/run_table.hpp"
 #include "run/yaml/config.hpp"
@@ -180,11 +179,14 @@ Table results_of(const RunRecord& run) {
 /// The tables of `capstan compare`, one for each group of comparable() runs.
 Json groups_of(const std::vector<RunRecord>& runs, const std::vector<std::string>& names) {
   Json groups = Json::array();
-  for (const std::vector<size_t>& places : comparable(runs)) {
-    std::vector<RunRecord> group;
-    for (const size_t place : places) group.push_back(runs[place]);
+  for (const std::vector<RunRecord>& group : comparable(runs)) {
     auto [common, table] = compared(group);
-    for (size_t i = 0; i < places.size(); ++i) table[i + 1][0] = names[places[i]];
+    std::vector<size_t> places;
+    for (size_t i = 0; i < group.size(); ++i) {
+      const auto same = [&](const RunRecord& run) { return run.folder == group[i].folder; };
+      places.push_back(static_cast<size_t>(std::find_if(runs.begin(), runs.end(), same) - runs.begin()));
+      table[i + 1][0] = names[places.back()];
+    }
     groups.push_back({{"what", what_is_compared(group)},
                       {"runs", places},
                       {"common", common},

@@ -2,8 +2,7 @@
 // what the run was trained with, and messages that could quote files go to the log alone.
 // tests/cli/runs/test_strange_runs.cpp.
 #include "run/report/reported_run.hpp"
-#include "run/setup/saved_data.hpp"
-#include "run/setup/splits.hpp"
+#include "run/setup/run_data.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -48,7 +47,7 @@ std::pair<std::string, std::string> sample_of(const SavedRun& run, const Batch& 
     if (example.segment_ids[t] == example.segment_ids[0] && example.tokens[t] < run.tokenizer->vocabulary_size())
       prompt.push_back(example.tokens[t]);
   CompletionOptions options;
-  options.tokens = written;
+  options.max_tokens = written;
   const std::string text = run.tokenizer->decode(prompt);
   return {text, completions_of(run, text, options).front().text};
 }

@@ -9,7 +9,6 @@
 
 #include "run/predictions/eval_report.hpp"
 #include "run/report/model_view.hpp"
-#include "run/report/ngram_view.hpp"
 #include "run/summaries/run_record.hpp"
 
 namespace capstan {

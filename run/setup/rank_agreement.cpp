@@ -14,7 +14,6 @@
 #include "core/machine/parallel.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/run_data.hpp"
-#include "run/yaml/config.hpp"
 #include "train/ranks/agreement.hpp"
 
 namespace capstan {
@@ -69,10 +68,8 @@ Settings lines_as_facts(const std::string& name, const std::string& text) {
 }
 
 bool makes_cache(const RunConfig& config) {
-  const ConfigNode tree = to_node(config);
-  const ConfigNode* const data = tree.find("data");
-  const ConfigNode* const cache = data != nullptr ? data->find("cache") : nullptr;
-  return cache != nullptr && cache->kind == NodeKind::scalar && !cache->text.empty();
+  const auto* const text = std::get_if<TextSourceConfig>(&config.data);
+  return text != nullptr && !text->cache.empty();
 }
 
 }  // namespace

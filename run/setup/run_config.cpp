@@ -1,12 +1,18 @@
-// Rules that join several keys of a run's configuration. What earlier versions wrote must stay readable:
-// tests/cli/runs/test_old_runs.cpp.
+// Rules that join several keys of a run's configuration, and reading it. A user's is read in two parts, the merged tree
+// and then its values, because a sweep changes the tree between them; all problems are collected before one error names
+// them: tests/run/test_sweep.cpp (a sweep is refused here) and tests/run/yaml/test_config_errors.cpp. What earlier
+// versions wrote must stay readable: tests/cli/runs/test_old_runs.cpp.
 #include "run/setup/run_config.hpp"
 
-#include <algorithm>
-
 #include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/strings/nearest.hpp"
+#include "core/strings/strings.hpp"
+#include "train/checkpoints/checkpoint.hpp"
 
 namespace capstan {
+namespace fs = std::filesystem;
+
 namespace {
 
 /// Refuses keys without a meaning for weights that are solved for in one go.
@@ -38,17 +44,45 @@ void check_open(const RunConfig& config, Problems& problems) {
 /// Why a name does not lead to a folder below that of all runs; empty if it does.
 std::string name_problem(const std::string& name) {
   if (name.find('\0') != std::string::npos) return "contains a zero byte";
-  for (size_t at = 0; at <= name.size();) {
-    const size_t end = std::min(name.find('/', at), name.size());
-    const std::string part = name.substr(at, end - at);
+  for (const std::string_view part : split(name, "/"))
     if (part.empty() || part.front() == '.')
       return fmt::format(
           "expected the name of a folder below \"folder\", without parts that are empty or begin with a "
           "dot, got {}",
           name);
-    at = end + 1;
-  }
   return "";
+}
+
+/// Throws NewerFile if a version that this one does not read saved the run.
+void refuse_other_version(const fs::path& folder) {
+  try {
+    if (const auto last = Checkpoints(folder / "checkpoints").last()) read_state(*last);
+  } catch (const NewerFile&) {
+    throw;
+  } catch (const Error&) {  // the caller reports the configuration, which is also wrong
+  }
+}
+
+/// The names of the runs right below a folder.
+std::vector<std::string> runs_below(const fs::path& folder) {
+  std::error_code unknown;
+  std::vector<std::string> names;
+  if (!fs::is_directory(folder, unknown)) return names;
+  for (const std::string& name : names_in_folder(folder.string()))
+    if (fs::exists(folder / name / "config.yaml", unknown)) names.push_back(name);
+  return names;
+}
+
+/// What to give instead of a folder that is not a run's.
+std::string run_instead(const fs::path& folder) {
+  if (const std::vector<std::string> inside = runs_below(folder); !inside.empty())
+    return fmt::format("it is a folder of runs: give one of them, such as {}", (folder / inside.front()).string());
+  const fs::path place = folder.has_parent_path() ? folder.parent_path() : fs::path("runs");
+  const std::vector<std::string> runs = runs_below(place);
+  if (runs.empty()) return "give the folder of a run, such as runs/NAME; capstan compare shows those that there are";
+  const std::string meant = nearest(folder.filename().string(), runs);
+  return meant.empty() ? fmt::format("below {} there are the runs {}", place.string(), join_first(runs))
+                       : fmt::format("is {} meant?", (place / meant).string());
 }
 
 }  // namespace
@@ -61,7 +95,7 @@ ModelConfig& model_of(RunConfig& config) {
   return const_cast<ModelConfig&>(model_of(static_cast<const RunConfig&>(config)));
 }
 
-std::filesystem::path folder_of(const RunConfig& config) { return std::filesystem::path(config.folder) / config.name; }
+fs::path folder_of(const RunConfig& config) { return fs::path(config.folder) / config.name; }
 
 RunConfig::RunConfig() = default;
 RunConfig::RunConfig(const RunConfig&) = default;
@@ -124,6 +158,55 @@ void validate(const RunConfig& config, Problems& problems) {
     if (data.longest > *limit)
       problems.add(key, fmt::format("{} tokens are more than the {} positions of the model (model.max_length)",
                                     data.longest, *limit));
+  }
+}
+
+ConfigNode load_config_tree(const ConfigOptions& options, ProblemList& problems) {
+  return load_tree(to_node(RunConfig{}), options.files, options.overrides, problems);
+}
+
+RunConfig read_run(const ConfigNode& tree, ProblemList problems, const ConfigCheck& check) {
+  const RunConfig config = read_config<RunConfig>(tree, problems);
+  if (check) {
+    const Location top{"", tree.place, problems};
+    ProblemsBelow below(tree, top);
+    check(config, below);
+    problems.throw_if_any();
+  }
+  return config;
+}
+
+RunConfig load_run(const ConfigOptions& options, const ConfigCheck& check) {
+  ProblemList problems;
+  const ConfigNode tree = load_config_tree(options, problems);
+  if (const ConfigNode* const sweep = tree.find(sweep_key)) {
+    problems.add(sweep->key_place, sweep_key, "is a sweep of several runs: train them with capstan sweep");
+    problems.throw_if_any();
+  }
+  return read_run(tree, std::move(problems), check);
+}
+
+std::string no_run(const fs::path& folder) {
+  std::error_code unknown;
+  const std::string path = folder.string();
+  const bool exists = fs::exists(folder, unknown), pattern = path.find_first_of("*?[") != std::string::npos;
+  return fmt::format("{}: {}; {}", path,
+                     exists    ? "there is no config.yaml here"
+                     : pattern ? "no folder matches this pattern"
+                               : "there is no such folder",
+                     run_instead(folder));
+}
+
+RunConfig load_run_config(const fs::path& folder, const std::vector<std::string>& overrides) {
+  std::error_code error;
+  const bool exists = fs::exists(folder / "config.yaml", error);
+  if (error == std::errc::permission_denied) throw_file_error("read", folder.string(), error.value());
+  if (!exists) throw Error(no_run(folder));
+  try {
+    return load_config<RunConfig>({(folder / "config.yaml").string()}, overrides);
+  } catch (const ConfigError&) {
+    refuse_other_version(folder);
+    throw;
   }
 }
 

@@ -8,10 +8,11 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
+#include "data/batches/text_example.hpp"
 #include "data/files/token_row.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
 #include "models/linear_classifier.hpp"
-#include "run/setup/saved_config.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/yaml/config.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/checkpoints/open_model.hpp"
@@ -39,7 +40,7 @@ void check_trained_with(const SavedRun& run, const std::string& tokenizer_text, 
   };
   const Identity& trained = run.state->identity;
   if (const auto model = trained.find("model"); model != trained.end())  // keys that were added since have defaults
-    if (to_yaml(saved_part<TaskConfig>(model->second, "model", checkpoint.string())) != to_yaml(run.config.model))
+    if (to_yaml(load_config_text<TaskConfig>(model->second, checkpoint.string(), "model")) != to_yaml(run.config.model))
       refuse("config.yaml");
   const auto tokenizer = trained.find("tokenizer"), classes = trained.find("classes");
   const auto names = [&](const std::string& fingerprint) {
@@ -65,6 +66,14 @@ std::optional<int32_t> start_token(const SavedRun& run) {
 std::optional<int32_t> end_of_document(const SavedRun& run) {
   if (!facts_of(run.config.data).has_documents) return std::nullopt;
   return static_cast<int32_t>(run.tokenizer->vocabulary_size());
+}
+
+std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const std::string& place) {
+  const SourceFacts facts = facts_of(run.config.data);
+  std::vector<int32_t> prompt = encode_text({text}, *run.tokenizer, facts.text, place);
+  if (const auto start = start_token(run)) prompt.insert(prompt.begin(), *start);
+  if (facts.has_pairs) prompt.push_back(*end_of_document(run) + 1);
+  return prompt;
 }
 
 std::string identity_of(const Tokenizer& tokenizer) {

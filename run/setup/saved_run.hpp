@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/io/safetensors.hpp"
@@ -15,7 +16,6 @@
 #include "run/setup/run_model.hpp"
 #include "train/checkpoints/run_state.hpp"
 #include "train/evaluation/decision.hpp"
-#include "train/evaluation/label_report.hpp"
 
 namespace capstan {
 
@@ -60,5 +60,8 @@ SavedRun open_run(const std::filesystem::path& where, ParamMemory memory = Param
 std::optional<int32_t> start_token(const SavedRun& run);
 /// The token that ends a document; none when the model was trained without documents.
 std::optional<int32_t> end_of_document(const SavedRun& run);
+/// The tokens that a language model reads before those that it predicts: the start token, where the data have one, the
+/// text and, of pairs, whose text is the source (cut as in training), the separator. `place` is named by errors.
+std::vector<int32_t> prompt_of(const SavedRun& run, std::string_view text, const std::string& place);
 
 }  // namespace capstan

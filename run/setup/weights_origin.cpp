@@ -4,14 +4,12 @@
 
 #include <filesystem>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "core/io/file.hpp"
 #include "core/io/hash.hpp"
 #include "core/io/json.hpp"
 #include "core/strings/printable.hpp"
-#include "run/setup/saved_config.hpp"
 #include "run/setup/saved_run.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 #include "train/checkpoints/open_model.hpp"
@@ -25,7 +23,7 @@ std::optional<ExportedModel> exported_model(const fs::path& file) {
   if (!fs::exists(file)) return std::nullopt;
   const nlohmann::json config = try_parse_json(read_file(file.string()));
   if (!config.is_object() || !config.contains("capstan") || !config.contains("model")) return std::nullopt;
-  ExportedModel exported{saved_part<TaskConfig>(json_text(config.at("model")), "model", file.string()), ""};
+  ExportedModel exported{load_config_text<TaskConfig>(json_text(config.at("model")), file.string(), "model"), ""};
   if (const nlohmann::json& origin = config.at("capstan"); origin.contains("tokenizer"))
     if (const nlohmann::json& tokenizer = origin.at("tokenizer"); tokenizer.is_string()) exported.tokenizer = tokenizer;
   return exported;

@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/io/safetensors.hpp"
 #include "run/setup/run_config.hpp"

@@ -10,7 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/saved_data.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/summaries/run_folders.hpp"
 
 namespace capstan {
@@ -88,9 +88,7 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& given) {
     throw Error(
         "none of the folders is a run folder: give folders with a config.yaml and a metrics.jsonl, such as runs/NAME");
   std::vector<RunRecord> sorted;
-  for (const std::vector<size_t>& places : comparable(runs)) {
-    std::vector<RunRecord> group;
-    for (const size_t place : places) group.push_back(runs[place]);
+  for (std::vector<RunRecord>& group : comparable(runs)) {
     const Metric& monitor = common_monitor(group);
     std::stable_sort(group.begin(), group.end(), [&monitor](const RunRecord& a, const RunRecord& b) {
       if (a.best.has_value() != b.best.has_value()) return a.best.has_value();
@@ -101,28 +99,32 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& given) {
   return sorted;
 }
 
-std::vector<std::vector<size_t>> comparable(const std::vector<RunRecord>& runs) {
+std::vector<std::vector<RunRecord>> comparable(const std::vector<RunRecord>& runs) {
   struct Group {
     std::string evaluation;
-    int64_t targets;  // 0: not known
-    std::vector<size_t> runs;
+    int64_t targets = 0;  // 0: not known
   };
   std::vector<Group> groups;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const std::string evaluation = evaluation_of(runs[i]);
-    const int64_t targets = runs[i].best && !is_folded(runs[i].config) ? runs[i].best->targets : 0;
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
-      return group.evaluation == evaluation && (group.targets == 0 || targets == 0 || group.targets == targets) &&
-             std::none_of(group.runs.begin(), group.runs.end(),
-                          [&](size_t other) { return has_other_texts(runs[other], runs[i]); });
-    });
-    Group& group = same == groups.end() ? groups.emplace_back(Group{evaluation, 0, {}}) : *same;
-    if (targets != 0) group.targets = targets;
-    group.runs.push_back(i);
+  std::vector<std::vector<RunRecord>> members;
+  for (const RunRecord& run : runs) {
+    const std::string evaluation = evaluation_of(run);
+    const int64_t targets = run.best && !is_folded(run.config) ? run.best->targets : 0;
+    const auto takes = [&](size_t i) {
+      return groups[i].evaluation == evaluation &&
+             (groups[i].targets == 0 || targets == 0 || groups[i].targets == targets) &&
+             std::none_of(members[i].begin(), members[i].end(),
+                          [&](const RunRecord& other) { return has_other_texts(other, run); });
+    };
+    size_t i = 0;
+    while (i < groups.size() && !takes(i)) ++i;
+    if (i == groups.size()) {
+      groups.push_back({evaluation});
+      members.emplace_back();
+    }
+    if (targets != 0) groups[i].targets = targets;
+    members[i].push_back(run);
   }
-  std::vector<std::vector<size_t>> places;
-  for (Group& group : groups) places.push_back(std::move(group.runs));
-  return places;
+  return members;
 }
 
 std::string file_names(const RunConfig& config, const std::string& key) {

@@ -15,10 +15,10 @@ namespace capstan {
 /// some. Throws Error when no record is left.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
 
-/// Indices into `runs` of groups of runs whose figures can be compared: with one type of model, evaluated on the same
-/// texts as far as files, split and number of texts tell. Groups and the runs in them are in the order of `runs`; those
-/// without a validation so far are with the first that will have the same one.
-std::vector<std::vector<size_t>> comparable(const std::vector<RunRecord>& runs);
+/// Groups of runs whose figures can be compared: with one type of model, evaluated on the same texts as far as files,
+/// split and number of texts tell. Groups and the runs in them are in the order of `runs`; those without a validation
+/// so far are with the first that will have the same one.
+std::vector<std::vector<RunRecord>> comparable(const std::vector<RunRecord>& runs);
 
 /// The names of the files that a key of `data` lists, without their folders; "" if there are none.
 std::string file_names(const RunConfig& config, const std::string& key);

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/io/json.hpp"
 #include "core/strings/printable.hpp"
 #include "run/summaries/text_table.hpp"
 
@@ -66,7 +67,7 @@ void print_json(const DataReport& report, std::ostream& out) {
   for (const DataWarning& warning : report.warnings)
     json["warnings"].push_back({{"check", warning.check}, {"message", warning.message}});
   json["errors"] = report.errors;
-  out << json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  out << json_line(json) << '\n';
 }
 
 }  // namespace capstan

@@ -9,7 +9,7 @@
 #include "core/io/file.hpp"
 #include "core/strings/strings.hpp"
 #include "data/tokenizers/tokenizer_kinds.hpp"
-#include "run/setup/saved_config.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/setup/saved_run.hpp"
 #include "train/checkpoints/saved_checkpoint.hpp"
 #include "train/records/metrics.hpp"
@@ -90,7 +90,7 @@ class RunCheck {
   void refuse_other(const char* what, const std::string& ours) const {
     if (!state_ || state_->identity.count(what) == 0) return;
     std::string saved = state_->identity.at(what);
-    if (what == std::string("model")) saved = to_yaml(saved_part<TaskConfig>(saved, "model", "config.yaml"));
+    if (what == std::string("model")) saved = to_yaml(load_config_text<TaskConfig>(saved, "config.yaml", "model"));
     if (saved != ours) throw Error(fmt::format("not what step {} was trained with", state_->step));
   }
 
@@ -165,15 +165,17 @@ std::vector<RunPart> check_run(const fs::path& folder) {
   }
 }
 
-bool any_damaged(const std::vector<RunPart>& parts) {
-  return std::any_of(parts.begin(), parts.end(), [](const RunPart& part) { return part.damaged; });
-}
-
-void print_parts(const std::vector<RunPart>& parts, std::ostream& out) {
+bool print_parts(const std::string& run, const std::vector<RunPart>& parts, std::ostream& out) {
   size_t width = 0;
-  for (const RunPart& part : parts) width = std::max(width, part.name.size());
+  bool whole = true;
+  for (const RunPart& part : parts) {
+    width = std::max(width, part.name.size());
+    whole = whole && !part.damaged;
+  }
+  out << fmt::format("{}: {}\n", run, whole ? "whole" : "DAMAGED");
   for (const RunPart& part : parts)
     out << fmt::format("  {:<{}}  {:<7}  {}\n", part.name, width, part.damaged ? "DAMAGED" : "whole", part.what);
+  return whole;
 }
 
 }  // namespace capstan

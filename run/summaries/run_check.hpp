@@ -21,8 +21,7 @@ struct RunPart {
 /// nothing. Throws Error when the folder is not that of a run.
 std::vector<RunPart> check_run(const std::filesystem::path& folder);
 
-bool any_damaged(const std::vector<RunPart>& parts);
-/// A row per part.
-void print_parts(const std::vector<RunPart>& parts, std::ostream& out);
+/// A line for the run and a row per part. Returns whether all are whole.
+bool print_parts(const std::string& run, const std::vector<RunPart>& parts, std::ostream& out);
 
 }  // namespace capstan

@@ -7,7 +7,7 @@
 #include "core/io/file.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/saved_config.hpp"
+#include "run/setup/run_config.hpp"
 
 namespace capstan {
 namespace {

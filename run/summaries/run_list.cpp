@@ -9,7 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/io/log.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/saved_config.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/summaries/comparable_runs.hpp"
 #include "run/summaries/run_folders.hpp"
 

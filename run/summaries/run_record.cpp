@@ -12,7 +12,7 @@
 #include "core/base/median.hpp"
 #include "core/io/file.hpp"
 #include "core/io/json.hpp"
-#include "run/setup/saved_config.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/saved_checkpoint.hpp"
 #include "train/records/metrics.hpp"

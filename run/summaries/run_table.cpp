@@ -194,9 +194,7 @@ std::string what_is_compared(const std::vector<RunRecord>& group) {
 
 void print_comparison(const std::vector<RunRecord>& runs, std::ostream& out, size_t width) {
   std::string before;
-  for (const std::vector<size_t>& places : comparable(runs)) {
-    std::vector<RunRecord> group;
-    for (const size_t place : places) group.push_back(runs[place]);
+  for (const std::vector<RunRecord>& group : comparable(runs)) {
     const std::string what = what_is_compared(group);
     out << (before.empty() ? "" : "\n");
     out << printable_line(what) << (what == before ? ", whose content was another" : "") << '\n';

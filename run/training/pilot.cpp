@@ -67,31 +67,34 @@ class TrialModel {
   RunState state_;
 };
 
-PilotTimes pilot_times(const RunConfig& config, const DataSource& data, double seconds) {
-  constexpr int not_counted = 2, min_counted = 3;
-  TrialModel trial(config, data);
-  std::vector<double> steps;
+/// The seconds of a step in each precision, which take turns. The first `not_counted` rounds are left out, and no round
+/// is begun after `seconds`, but for a few.
+std::vector<double> seconds_of_steps(TrialModel& trial, const std::vector<Precision>& precisions, int not_counted,
+                                     double seconds) {
+  constexpr int min_counted = 3;
+  std::vector<std::vector<double>> counted(precisions.size());
   const Stopwatch since_first;
-  for (int i = 0; i < max_steps && (i < not_counted + min_counted || since_first.seconds() < seconds); ++i) {
-    const double took = trial.step(config.train.precision);
-    if (i >= not_counted) steps.push_back(took);
-  }
-  return {median(std::move(steps)), trial.evaluation(), trial.save()};
+  for (int i = 0; i < max_steps && (i < not_counted + min_counted || since_first.seconds() < seconds); ++i)
+    for (size_t p = 0; p < precisions.size(); ++p) {
+      const double took = trial.step(precisions[p]);
+      if (i >= not_counted) counted[p].push_back(took);
+    }
+  std::vector<double> medians;
+  for (std::vector<double>& of_precision : counted) medians.push_back(median(std::move(of_precision)));
+  return medians;
+}
+
+PilotTimes pilot_times(const RunConfig& config, const DataSource& data, double seconds) {
+  TrialModel trial(config, data);
+  const double step = seconds_of_steps(trial, {config.train.precision}, 2, seconds).front();
+  return {step, trial.evaluation(), trial.save()};
 }
 
 PrecisionTimes precision_times(const RunConfig& config, const DataSource& data) {
-  constexpr int min_counted = 3;
   constexpr double enough_seconds = 1;
   TrialModel trial(config, data);
-  std::vector<double> float32, bf16;
-  const Stopwatch since_first;
-  for (int i = 0; i < max_steps && (i <= min_counted || since_first.seconds() < enough_seconds); ++i) {
-    const double plain = trial.step(Precision::float32), rounded = trial.step(Precision::bf16);
-    if (i == 0) continue;
-    float32.push_back(plain);
-    bf16.push_back(rounded);
-  }
-  return {median(std::move(float32)), median(std::move(bf16))};
+  const auto times = seconds_of_steps(trial, {Precision::float32, Precision::bf16}, 1, enough_seconds);
+  return {times[0], times[1]};
 }
 
 /// The configuration of a process that takes a batch in as many pieces as there are ranks.

@@ -18,9 +18,8 @@
 #include "run/summaries/run_folders.hpp"
 #include "run/summaries/run_record.hpp"
 #include "run/summaries/run_table.hpp"
-#include "run/training/begun_run.hpp"
-#include "run/training/check_run.hpp"
 #include "run/training/search_space.hpp"
+#include "run/training/settle.hpp"
 #include "train/checkpoints/run_folder.hpp"
 #include "train/loop/signals.hpp"
 

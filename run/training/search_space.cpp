@@ -5,15 +5,13 @@
 
 #include "core/base/error.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/splits.hpp"
-#include "run/training/check_run.hpp"
+#include "run/setup/run_data.hpp"
 #include "run/training/sweep.hpp"
-#include "run/yaml/config_diff.hpp"
+#include "run/training/train_run.hpp"
 
 namespace capstan {
 namespace {
 
-LabelledSourceConfig* labelled(RunConfig& config) { return std::get_if<LabelledSourceConfig>(&config.data); }
 const LabelledSourceConfig* labelled(const RunConfig& config) {
   return std::get_if<LabelledSourceConfig>(&config.data);
 }
@@ -39,7 +37,7 @@ RunConfig shortened(RunConfig config, int64_t divisor) {
   if (config.train.steps > 0) {
     config.train.steps = std::max<int64_t>(1, config.train.steps / divisor);
     config.train.schedule.warmup_steps /= divisor;
-  } else if (LabelledSourceConfig* const data = labelled(config)) {
+  } else if (auto* const data = std::get_if<LabelledSourceConfig>(&config.data)) {
     data->train_fraction /= static_cast<double>(divisor);
   }
   return config;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "run/setup/given_config.hpp"
+#include "run/setup/run_config.hpp"
 
 namespace capstan {
 

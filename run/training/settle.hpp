@@ -1,6 +1,6 @@
 // All that a configuration leaves open is chosen here, once, in the order of settle(), before the model is made. From
 // there on a run depends on its config.yaml and its checkpoint alone: nothing changes a Settled, and a run that goes on
-// takes what it was begun with (begun_run.hpp). tests/run/test_settle.cpp, tests/cli/training/test_minutes.cpp and
+// takes what it was begun with (with_choices_of()). tests/run/test_settle.cpp, tests/cli/training/test_minutes.cpp and
 // test_precision.cpp.
 #pragma once
 
@@ -47,5 +47,24 @@ struct Settled {
 /// a line in the log, where one of the ranks was sent a signal.
 Settled settle(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks,
                const Machine& machine = {});
+
+/// The run that a folder has already: what it was begun with is not chosen again, or a run that goes on would have
+/// other bits.
+struct BegunRun {
+  RunConfig config;             // of its config.yaml, with nothing left open
+  bool has_checkpoint = false;  // then it goes on; else it begins again
+};
+/// Collective: the run in `<folder>/<name>`, as rank 0 sees it, or none. Throws Error where its checkpoints have no
+/// configuration that can be read.
+std::optional<BegunRun> begun_run(const RunConfig& given, Communicator& ranks);
+
+/// `given` with what it leaves open as in the begun run. Without a checkpoint these are only the choices by trial (the
+/// plan, the precision): others follow from the data and would be the same again, unless the data were mended. Throws
+/// ConfigError for other minutes than those of the plan.
+RunConfig with_choices_of(const BegunRun& begun, RunConfig given);
+
+/// Whether the run in `<folder>/<name>` has this configuration and has reached one of its limits, the last validation
+/// included. A run that cannot be read is not finished: training will report why.
+bool is_finished(const RunConfig& given);
 
 }  // namespace capstan

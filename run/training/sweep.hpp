@@ -8,10 +8,9 @@
 
 #include <filesystem>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "run/setup/given_config.hpp"
+#include "run/setup/run_config.hpp"
 
 namespace capstan {
 

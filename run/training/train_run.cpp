@@ -1,21 +1,25 @@
 // The order of train_run() is: threads and agreement of ranks, what is chosen and read (settle()), model, and only then
-// the run folder, so that a run that is refused leaves it untouched. tests/cli/training/test_interruption.cpp.
+// the run folder, so that a run that is refused leaves it untouched. What can be checked before that is in one message:
+// tests/cli/inputs/test_bad_input.cpp. tests/cli/training/test_interruption.cpp.
 #include "run/training/train_run.hpp"
 
 #include "core/base/error.hpp"
 #include "core/base/out_of_memory.hpp"
 #include "core/base/stop.hpp"
+#include "core/machine/kernel_levels.hpp"
 #include "core/machine/parallel.hpp"
+#include "core/products/blas_info.hpp"
 #include "core/products/machine_rates.hpp"
 #include "core/strings/strings.hpp"
-#include "run/setup/decision_goal.hpp"
+#include "data/files/file_list.hpp"
 #include "run/setup/rank_agreement.hpp"
+#include "run/setup/run_config.hpp"
 #include "run/setup/run_data.hpp"
+#include "run/setup/run_memory.hpp"
 #include "run/setup/run_model.hpp"
-#include "run/setup/saved_config.hpp"
-#include "run/setup/saved_data.hpp"
 #include "run/setup/saved_run.hpp"
-#include "run/training/first_lines.hpp"
+#include "run/summaries/run_folders.hpp"
+#include "run/training/plan.hpp"
 #include "run/training/settle.hpp"
 #include "run/warm_start/warm_start.hpp"
 #include "run/warm_start/word_vectors.hpp"
@@ -29,6 +33,76 @@
 
 namespace capstan {
 namespace {
+
+/// This process, its threads, instruction set and BLAS.
+std::string machine_line() {
+  const BlasInfo blas = blas_info();
+  return fmt::format("machine: {} threads, SIMD {}, {} ({} kernels, {} threading), float products by {}", threads(),
+                     kernel_level(), blas.version, blas.core, blas.threading, blas.float_products);
+}
+
+/// That the CPU supports faster kernels than those that BLAS uses; empty where it does not.
+std::string blas_warning() {
+  const std::string better = better_blas_core();
+  if (better.empty()) return "";
+  return fmt::format(
+      "OpenBLAS uses its {} kernels although this CPU supports {}, which may be several times faster; if "
+      "OPENBLAS_CORETYPE is set, unset it",
+      blas_info().core, better);
+}
+
+/// Keys that are set but have no effect on a model that is solved for. A key of `train` with an effect on such models
+/// must be copied here.
+std::vector<std::string> keys_of_steps(const RunConfig& config) {
+  RunConfig without = config;
+  TrainConfig& used = without.train = TrainConfig();
+  used.steps = config.train.steps;
+  used.epochs = config.train.epochs;
+  used.init_from = config.train.init_from;
+  used.monitor = config.train.monitor;
+  used.monitor_class = config.train.monitor_class;
+  used.costs = config.train.costs;
+  used.progress = config.train.progress;
+  used.memory = config.train.memory;
+  used.kernels = config.train.kernels;  // bits are portable with either value, so that a user may ask for it
+  std::vector<std::string> keys;
+  for (const ConfigDifference& key : diff_configs(config, without)) keys.push_back(key.path);
+  return keys;
+}
+
+/// Warnings of machine, data and keys, without that of unequal classes where the configuration shows that it was
+/// heeded.
+std::vector<std::string> first_warnings(const RunConfig& config, const DataSource& data) {
+  const ClassWeights* const weights = facts_of(config.model).class_weights;
+  const bool heeded = (weights != nullptr && !std::holds_alternative<EqualClasses>(*weights)) ||
+                      metric_of(config.train.monitor).of != Metric::Of::all;
+  std::vector<std::string> lines;
+  if (const std::string warning = blas_warning(); !warning.empty()) lines.push_back(warning);
+  for (const DataWarning& warning : data.warnings())
+    if (!heeded || warning.check != "balance") lines.push_back("data: " + warning.message);
+  if (facts_of(config.model).is_solved)
+    if (const std::vector<std::string> keys = keys_of_steps(config); !keys.empty())
+      lines.push_back(fmt::format("{}: without effect on a {}, which is not trained in steps; remove {}",
+                                  join_first(keys), type_of(config.model), keys.size() == 1 ? "it" : "them"));
+  return lines;
+}
+
+/// What the log says of machine, data and model before the first step.
+std::vector<std::string> first_lines(const RunConfig& config, const DataSource& data, const RunModel& model) {
+  std::vector<std::string> lines{machine_line()};
+  for (const std::string& line : data.description())  // n-grams are made of texts, so that tokens do not matter
+    if (!facts_of(config.model).is_solved || !starts_with(line, "tokenizer: ")) lines.push_back(line);
+  if (facts_of(config.model).is_solved) return lines;
+  const SourceFacts facts = facts_of(config.data);
+  const bool fixed_length = !facts.has_labels && facts.longest > 0;
+  const ModelSummary summary = model.summary(fixed_length ? facts.longest : model.position_limit().value_or(512));
+  lines.push_back(fmt::format("model: {} of {}, {:.3g} MFLOP per token in training{}", type_of(config.model),
+                              parameters_text(model.params()), summary.training_flops() / 1e6,
+                              summary.frozen > 0 ? fmt::format("; {} parameters are frozen", summary.frozen) : ""));
+  if (const Stack* const stack = model.model().find_stack(); stack != nullptr && stack->config().layers.empty())
+    lines.emplace_back("model.layers: none: no token sees another, but for n-grams");
+  return lines;
+}
 
 /// A run before its folder is opened.
 struct Training {
@@ -98,7 +172,7 @@ void begin(Session& session, const Training& training, const RunParts& parts) {
     for (const std::string& line : first_warnings(config, data)) session.log().warn(line);
   // The configuration that an earlier version saved lacks the keys that were added since: they get their defaults.
   const RenewIdentity renewed = [&](const std::string& name, const std::string& saved) {
-    if (name == "model") return to_yaml(saved_part<TaskConfig>(saved, "model", "the model of the checkpoint"));
+    if (name == "model") return to_yaml(load_config_text<TaskConfig>(saved, "the model of the checkpoint", "model"));
     if (name != "data") return saved;
     const std::string ours = data.identity(), renewed_text = renewed_identity(config.data, saved, ours);
     require_same_content(config, training.options, renewed_text, ours);
@@ -151,6 +225,34 @@ TrainResult solve(const Training& training, Communicator& ranks) {
 }
 
 }  // namespace
+
+void check_data_files(const RunConfig& config, Problems& problems) {
+  for (const SourceFiles& files : facts_of(config.data).files)
+    for (size_t i = 0; i < files.paths.size(); ++i)
+      if (const std::string missing = missing_file(files.paths[i]); !missing.empty())
+        problems.add(fmt::format("data.{}.{}", files.key, i),
+                     fmt::format("{}, or set data.{}=[FILE]{}", missing, files.key,
+                                 files.key == std::string("train") ? "" : ", or [] for none"));
+}
+
+void check_trainable(const RunConfig& config, bool force, const Communicator& ranks, Problems& problems) {
+  check_data_files(config, problems);
+  check_init_from(config, problems);
+  check_init_vectors(config, problems);
+  add_machine_problems(config.train, "train.", problems);
+  if (force || has_plan_to_make(config)) return;  // a plan chooses sizes that fit
+  if (const auto memory =
+          memory_problem(config, min_extent(config), memory_limit(), ranks.size(), ranks.sharing_memory()))
+    problems.add(memory->key, memory->message);
+}
+
+void check_single_run(const RunConfig& config, bool force, const Communicator& ranks, Problems& problems) {
+  const std::filesystem::path folder = folder_of(config);
+  if (std::filesystem::exists(folder / search_file))
+    problems.add("name",
+                 fmt::format("{} is the folder of a search by capstan autotune: choose another name", folder.string()));
+  check_trainable(config, force, ranks, problems);
+}
 
 TrainResult train_run(const RunConfig& given, const TrainRunOptions& options, Communicator& ranks) {
   const bool solved = facts_of(given.model).is_solved;

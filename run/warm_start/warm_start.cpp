@@ -11,7 +11,6 @@
 #include "core/strings/pattern.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/weights_origin.hpp"
-#include "run/yaml/config_diff.hpp"
 #include "run/yaml/config_writer.hpp"
 #include "train/checkpoints/checkpoint.hpp"
 

@@ -21,18 +21,13 @@ namespace {
 
 constexpr std::string_view blanks = " \t\r";
 
-/// The first field of a line, which is taken away; empty at its end.
-std::string_view next_field(std::string_view& line) {
-  line = trimmed(line, blanks);
-  const std::string_view field = line.substr(0, line.find_first_of(blanks));
-  line.remove_prefix(field.size());
-  return field;
-}
-
-int64_t fields_in(std::string_view line) {
-  int64_t count = 0;
-  while (!next_field(line).empty()) ++count;
-  return count;
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (line = trimmed(line, blanks); !line.empty(); line = trimmed(line, blanks)) {
+    fields.push_back(line.substr(0, line.find_first_of(blanks)));
+    line.remove_prefix(fields.back().size());
+  }
+  return fields;
 }
 
 /// One pass over a file of word vectors, which writes those of the vocabulary into a table of `width` columns.
@@ -84,10 +79,10 @@ class VectorFile {
 
   /// Is the first line "COUNT WIDTH", as word2vec and fastText write it? It is then noted, and its width checked.
   bool is_header(const std::string& line) {
-    std::string_view left = line;
-    const auto count = parse_integer(std::string(next_field(left))),
-               width = parse_integer(std::string(next_field(left)));
-    if (!width || !count || !next_field(left).empty()) {
+    const std::vector<std::string_view> fields = fields_of(line);
+    const auto count = fields.size() == 2 ? parse_integer(fields[0]) : std::nullopt,
+               width = fields.size() == 2 ? parse_integer(fields[1]) : std::nullopt;
+    if (!width || !count) {
       if (line.find('\0') != std::string::npos || (!line.empty() && static_cast<unsigned char>(line.front()) == 0xba))
         throw Error(fmt::format("{}: is no text: of fastText, give the .vec file beside the .bin", path_));
       return false;
@@ -105,19 +100,18 @@ class VectorFile {
 
   /// Reads a line. Numbers are only parsed for words of the vocabulary, which are few of the file's.
   void take(const std::string& line) {
-    std::string_view left = line;
-    const std::string_view word = next_field(left);
-    if (word.empty()) return;
-    const int64_t numbers = fields_in(line) - 1;  // a word may have blanks in it
+    const std::vector<std::string_view> fields = fields_of(line);
+    if (fields.empty()) return;
+    const auto numbers = static_cast<int64_t>(fields.size()) - 1;  // a word may have blanks in it
     if (vectors_ == 0 && !stated_) check_width(numbers);
     if (numbers < width_)
       throw Error(fmt::format("{}: expected a word and {} numbers, found {} fields: the file is damaged or cut",
                               place(), width_, numbers + 1));
     ++vectors_;
     if (numbers > width_) return;  // no word of a vocabulary has blanks
-    const auto row = rows_.find(std::string(word));
+    const auto row = rows_.find(std::string(fields[0]));
     if (row == rows_.end() || row->second < 0) return;
-    for (int64_t i = 0; i < width_; ++i) table_[row->second * width_ + i] = value_of(next_field(left), i);
+    for (int64_t i = 0; i < width_; ++i) table_[row->second * width_ + i] = value_of(fields[static_cast<size_t>(i + 1)], i);
     row->second = -1;  // the first one counts
     ++found_;
   }

@@ -32,11 +32,12 @@ C load_config(const std::vector<std::string>& files, const std::vector<std::stri
   return read_config<C>(load_tree(to_node(C{}), files, overrides, problems), problems);
 }
 
-/// load_config() for one YAML text; messages use `name` as the file name.
+/// load_config() for one YAML text, such as the part of a configuration that a checkpoint records; messages use `name`
+/// as the file name. `below`: the path of the part, such as "model".
 template <class C>
-C load_config_text(const std::string& text, const std::string& name) {
+C load_config_text(const std::string& text, const std::string& name, const std::string& below = "") {
   ProblemList problems;
-  return read_config<C>(load_tree_from_text(to_node(C{}), text, name, problems), problems);
+  return read_config<C>(load_tree_from_text(to_node(C{}), text, name, problems, below), problems);
 }
 
 }  // namespace capstan

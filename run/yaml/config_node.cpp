@@ -1,8 +1,11 @@
-// Merges trees of configuration, and collects what is wrong with them. tests/run/yaml/test_config_read.cpp and
-// test_config_errors.cpp.
+// Merges and compares trees of configuration, reads and writes numbers without the locale, and collects what is wrong
+// with trees. tests/run/yaml/test_config_read.cpp, test_config_write.cpp and test_config_errors.cpp.
 #include "run/yaml/config_node.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
 #include <tuple>
 #include <utility>
 
@@ -26,6 +29,14 @@ ConfigNode scalar_node(std::string text, bool quoted) { return {NodeKind::scalar
 
 namespace {
 
+/// std::from_chars for the whole of `text`, a leading plus allowed.
+template <class T>
+std::errc parse_all(std::string_view text, T& value) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return end == text.data() + text.size() ? error : std::errc::invalid_argument;
+}
+
 /// {type: NAME} for NAME.
 ConfigNode expanded(ConfigNode name) {
   ConfigNode map{NodeKind::map};
@@ -41,7 +52,65 @@ bool types_differ(const ConfigNode& a, const ConfigNode& b) {
   return type_a && type_b && (type_a->kind != type_b->kind || type_a->text != type_b->text);
 }
 
+constexpr const char* absent = "absent";
+
+bool compared_by_key(const ConfigNode& a, const ConfigNode& b) {
+  if (a.kind != NodeKind::map || b.kind != NodeKind::map) return false;
+  return !a.is_variant || !b.is_variant || a.find("type")->text == b.find("type")->text;
+}
+
+void add_differences(const ConfigNode& a, const ConfigNode& b, const std::string& path,
+                     std::vector<ConfigDifference>& out) {
+  if (compared_by_key(a, b)) {
+    for (const auto& child : a.children) {
+      const ConfigNode* other = b.find(child.key);
+      if (other)
+        add_differences(child, *other, join_path(path, child.key), out);
+      else
+        out.push_back({join_path(path, child.key), write_flow(child), absent});
+    }
+    for (const auto& child : b.children)
+      if (!a.find(child.key)) out.push_back({join_path(path, child.key), absent, write_flow(child)});
+  } else if (a.kind == NodeKind::list && b.kind == NodeKind::list) {
+    for (std::size_t i = 0; i < std::max(a.children.size(), b.children.size()); ++i) {
+      const auto element_path = join_path(path, std::to_string(i));
+      if (i >= a.children.size())
+        out.push_back({element_path, absent, write_flow(b.children[i])});
+      else if (i >= b.children.size())
+        out.push_back({element_path, write_flow(a.children[i]), absent});
+      else
+        add_differences(a.children[i], b.children[i], element_path, out);
+    }
+  } else if (write_flow(a) != write_flow(b)) {
+    out.push_back({path, write_flow(a), write_flow(b)});
+  }
+}
+
 }  // namespace
+
+std::errc parse_number(std::string_view text, double& value) {
+  std::string_view word = text;
+  const bool negative = !word.empty() && word[0] == '-';
+  if (negative) word.remove_prefix(1);
+  if (word == "inf" || word == ".inf") {
+    value = std::copysign(std::numeric_limits<double>::infinity(), negative ? -1.0 : 1.0);
+    return {};
+  }
+  if (text == "nan" || text == ".nan") {
+    value = std::numeric_limits<double>::quiet_NaN();
+    return {};
+  }
+  if (word.find_first_not_of("0123456789+-.eE") != std::string_view::npos) return std::errc::invalid_argument;
+  return parse_all(text, value);
+}
+
+std::errc parse_number(std::string_view text, std::int64_t& value) { return parse_all(text, value); }
+
+std::string format_number(double value) {
+  if (std::isnan(value)) return ".nan";
+  if (std::isinf(value)) return value > 0 ? ".inf" : "-.inf";
+  return fmt::format("{}", value);
+}
 
 void merge(ConfigNode& base, ConfigNode over) {
   if (over.kind == NodeKind::map && base.kind == NodeKind::scalar) base = expanded(std::move(base));
@@ -137,6 +206,12 @@ void ProblemList::throw_if_any() const {
   for (std::size_t i = 0; i < std::min(most, sorted.size()); ++i) message += (i > 0 ? "\n" : "") + sorted[i].line();
   if (sorted.size() > most) message += fmt::format("\n... and {} more", sorted.size() - most);
   throw ConfigError(message);
+}
+
+std::vector<ConfigDifference> diff_trees(const ConfigNode& a, const ConfigNode& b) {
+  std::vector<ConfigDifference> out;
+  add_differences(a, b, "", out);
+  return out;
 }
 
 }  // namespace capstan

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace capstan {
@@ -42,6 +43,14 @@ struct ConfigNode {
 
 ConfigNode scalar_node(std::string text, bool quoted = false);
 
+/// Parses all of `text`. Decimal, an optional sign, for doubles a fraction and an exponent; inf, nan, .inf and .nan are
+/// doubles too. Returns errc{}, invalid_argument (not a number) or result_out_of_range.
+std::errc parse_number(std::string_view text, double& value);
+std::errc parse_number(std::string_view text, std::int64_t& value);
+
+/// The shortest text that parse_number() turns into the same double.
+std::string format_number(double value);
+
 /// Deeper nesting is refused, so that recursion over a tree is safe.
 constexpr std::size_t max_config_depth = 64;
 
@@ -49,6 +58,17 @@ constexpr std::size_t max_config_depth = 64;
 /// the old one as `of_other_type`: only the reader knows whether the map is a variant, which ignores them, or a struct
 /// with a field `type`. Maps so marked are replaced. A map merged into a scalar NAME is merged into {type: NAME}.
 void merge(ConfigNode& base, ConfigNode over);
+
+/// One key whose values differ, both as YAML on one line; "absent" if a list is shorter.
+struct ConfigDifference {
+  std::string path, a, b;
+};
+/// Maps and lists are compared key by key and element by element;
+/// a variant whose type differs counts as one difference.
+std::vector<ConfigDifference> diff_trees(const ConfigNode& a, const ConfigNode& b);
+
+/// A tree on one line: {type: gau, sizes: [1, 2]}.
+std::string write_flow(const ConfigNode& node);
 
 /// What a message calls this value: "64", "\"fast\"", "a list", ...
 std::string shown(const ConfigNode& node);

@@ -8,7 +8,6 @@
 #include "core/base/error.hpp"
 #include "core/strings/nearest.hpp"
 #include "core/strings/strings.hpp"
-#include "run/yaml/config_numbers.hpp"
 
 namespace capstan {
 namespace {

@@ -8,7 +8,6 @@
 #include "core/io/regular_file.hpp"
 #include "core/strings/strings.hpp"
 #include "run/yaml/config_node.hpp"
-#include "run/yaml/config_numbers.hpp"
 #include "run/yaml/yaml_parse.hpp"
 
 namespace capstan {
@@ -36,9 +35,10 @@ std::optional<std::string> read_file(const std::string& path, std::string& reaso
 }
 
 /// Parses a file's text and merges it into `root`. False if it could not be parsed.
-bool merge_text(ConfigNode& root, std::string text, const Place& start, ProblemList& problems) {
+bool merge_text(ConfigNode& root, std::string text, const Place& start, ProblemList& problems,
+                const std::string& below = "") {
   if (starts_with(text, "\xEF\xBB\xBF")) text.erase(0, 3);  // byte order mark
-  auto tree = parse_yaml(text, start, Places::kept, "", problems);
+  auto tree = parse_yaml(text, start, Places::kept, below, problems);
   if (!tree) return false;
   if (tree->kind == NodeKind::map) {
     merge(root, std::move(*tree));
@@ -53,15 +53,11 @@ bool merge_text(ConfigNode& root, std::string text, const Place& start, ProblemL
 }
 
 std::optional<std::vector<std::string>> split_path(const std::string& path) {
-  std::vector<std::string> parts(1);
-  for (const char c : path) {
-    if (c == '.')
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  }
-  for (const auto& part : parts)
+  std::vector<std::string> parts;
+  for (const std::string_view part : split(path, ".")) {
     if (part.empty()) return std::nullopt;
+    parts.emplace_back(part);
+  }
   if (parts.size() > max_config_depth) return std::nullopt;
   return parts;
 }
@@ -147,10 +143,10 @@ ConfigNode load_tree(ConfigNode base, const std::vector<std::string>& files, con
   return base;
 }
 
-ConfigNode load_tree_from_text(ConfigNode base, const std::string& text, const std::string& name,
-                               ProblemList& problems) {
+ConfigNode load_tree_from_text(ConfigNode base, const std::string& text, const std::string& name, ProblemList& problems,
+                               const std::string& below) {
   const Place start{name, 0, 0, 0};
-  if (!merge_text(base, text, start, problems)) problems.throw_if_any();
+  if (!merge_text(base, text, start, problems, below)) problems.throw_if_any();
   base.place = start;
   return base;
 }

@@ -15,9 +15,9 @@ namespace capstan {
 ConfigNode load_tree(ConfigNode base, const std::vector<std::string>& files, const std::vector<std::string>& overrides,
                      ProblemList& problems);
 
-/// load_tree() for one text in memory; messages use `name` as the file name.
-ConfigNode load_tree_from_text(ConfigNode base, const std::string& text, const std::string& name,
-                               ProblemList& problems);
+/// load_tree() for one text in memory, whose keys are below the path `below`; messages use `name` as the file name.
+ConfigNode load_tree_from_text(ConfigNode base, const std::string& text, const std::string& name, ProblemList& problems,
+                               const std::string& below = "");
 
 /// Merges `value` into the node at `path` below `root`, as an override does.
 /// Returns what is wrong with the path, or nothing.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "run/yaml/config_node.hpp"
-#include "run/yaml/config_numbers.hpp"
 #include "run/yaml/config_types.hpp"
 
 namespace capstan {
@@ -63,13 +62,16 @@ void FieldWriter::operator()(const char* name, const T& field, const Constraint&
 /// A tree as a YAML document that parse_yaml() turns into the same tree.
 std::string write_yaml(const ConfigNode& node);
 
-/// A tree on one line: {type: gau, sizes: [1, 2]}.
-std::string write_flow(const ConfigNode& node);
-
 /// The whole configuration as YAML; load_config() reads exactly the same values from it.
 template <class C>
 std::string to_yaml(const C& config) {
   return write_yaml(to_node(config));
+}
+
+/// The differences of two configurations, for instance those of a saved run and of the one that goes on with it.
+template <class C>
+std::vector<ConfigDifference> diff_configs(const C& a, const C& b) {
+  return diff_trees(to_node(a), to_node(b));
 }
 
 }  // namespace capstan

@@ -37,10 +37,10 @@ struct Trickle {
 void read_completion(const nlohmann::json& body) {
   CompletionLimits limits;
   limits.texts = 4;
-  CompletionOptions completion;
-  const CompletionRequest request = completion_fields(body, 100, limits, completion);
+  const CompletionRequest request = completion_fields(body, 100, limits);
+  const CompletionOptions& completion = request.job;
   require(request.texts() >= 1 && request.texts() <= limits.texts, "no more texts than are allowed");
-  require(completion.tokens >= 0 && completion.tokens <= limits.new_tokens, "no more tokens than are allowed");
+  require(completion.max_tokens >= 0 && completion.max_tokens <= limits.new_tokens, "no more tokens than are allowed");
   require(completion.sampling.temperature >= 0 && completion.sampling.top_p <= 1, "knobs are within their limits");
   for (const CompletionRequest::Prompt& prompt : request.prompts)
     for (const int32_t token : prompt.tokens) require(token >= 0 && token < 100, "tokens are of the vocabulary");

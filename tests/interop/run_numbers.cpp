@@ -60,8 +60,8 @@ void write(const SavedRun& run, const SafetensorsFile& input, const std::string&
     const Generated text = generate(model, tokens, options);
     found.push_back({text.tokens, text.log_probability});
   } else {
-    BeamOptions options;
-    options.width = width;
+    GenerateOptions options;
+    options.beam = width;
     options.max_tokens = most;
     options.stop_token = std::max(stop, 0);
     if (stop < 0) options.banned = {0};

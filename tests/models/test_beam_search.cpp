@@ -116,7 +116,7 @@ TEST_CASE("generate: several prompts together give what each gives alone") {
 /// All texts of up to `most` tokens that end with the stop token, and those of `most` after which something else is
 /// likelier, with their log probabilities.
 void enumerate(const LanguageModel& model, const std::vector<int32_t>& prompt, std::vector<int32_t>& text, double sum,
-               int64_t most, const BeamOptions& options, std::vector<Hypothesis>& all) {
+               int64_t most, const GenerateOptions& options, std::vector<Hypothesis>& all) {
   DecodeState state = model.make_state(1);
   std::vector<int32_t> read = prompt;
   read.insert(read.end(), text.begin(), text.end());
@@ -126,7 +126,7 @@ void enumerate(const LanguageModel& model, const std::vector<int32_t>& prompt, s
     return std::find(options.banned.begin(), options.banned.end(), token) != options.banned.end();
   };
   if (static_cast<int64_t>(text.size()) == most) {
-    int32_t likeliest = options.stop_token;
+    int32_t likeliest = *options.stop_token;
     for (int32_t token = 0; token < vocabulary; ++token)
       if (!banned(token) && logits[token] > logits[likeliest]) likeliest = token;
     const bool stop = likeliest == options.stop_token;
@@ -150,8 +150,8 @@ void enumerate(const LanguageModel& model, const std::vector<int32_t>& prompt, s
 TEST_CASE("beam search: wide enough, it finds the best of all texts") {
   const auto built = drawn(any_mixer());
   for (const double penalty : {0.0, 1.0, -0.5}) {
-    BeamOptions options;
-    options.width = 200;
+    GenerateOptions options;
+    options.beam = 200;
     options.max_tokens = 3;
     options.stop_token = 4;
     options.banned = {1, 2, 3, 9, 10, 11, 12};
@@ -178,7 +178,7 @@ TEST_CASE("beam search: never less likely than greedy decoding, and its log prob
     const auto built = drawn(c.config, 2);
     for (uint64_t seed = 0; seed < 8; ++seed) {
       const std::vector<int32_t> prompt = random_tokens({5}, seed).to_vector();
-      BeamOptions options;
+      GenerateOptions options;
       options.max_tokens = 12;
       options.stop_token = 2;
       GenerateOptions greedy;
@@ -188,7 +188,7 @@ TEST_CASE("beam search: never less likely than greedy decoding, and its log prob
       greedy.log_probabilities = true;
       const double likeliest = generate(*built.model, prompt, greedy).log_probability;
       for (const int64_t width : {1, 2, 4}) {
-        options.width = width;
+        options.beam = width;
         const std::vector<Hypothesis> found = beam_search(*built.model, prompt, options);
         REQUIRE(!found.empty());
         CHECK(static_cast<int64_t>(found.size()) <= width);
@@ -212,7 +212,8 @@ TEST_CASE("beam search: limits and misuse") {
   auto config = small<LanguageModelConfig>(*full);
   config.max_length = 6;
   const auto built = redrawn(language_model(config));
-  BeamOptions options;
+  GenerateOptions options;
+  options.beam = 4;
   options.max_tokens = 50;
   options.stop_token = 0;
   options.banned = {0};  // it would never end by itself
@@ -221,7 +222,7 @@ TEST_CASE("beam search: limits and misuse") {
     CHECK(!text.finished);
   }
   CHECK_THROWS_AS(beam_search(*built.model, {}, options), Error);
-  options.width = 0;
+  options.beam = 0;
   CHECK_THROWS_AS(beam_search(*built.model, {1}, options), std::invalid_argument);
 }
 

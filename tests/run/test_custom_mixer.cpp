@@ -5,7 +5,6 @@
 #include "nn/systems/register_mixer.hpp"
 #include "run/setup/run_config.hpp"
 #include "run/yaml/config.hpp"
-#include "run/yaml/config_diff.hpp"
 #include "tests/support/texts.hpp"
 
 namespace capstan {

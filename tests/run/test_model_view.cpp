@@ -7,7 +7,7 @@
 #include "core/io/log.hpp"
 #include "run/report/model_view.hpp"
 #include "run/run.hpp"
-#include "run/setup/saved_data.hpp"
+#include "run/setup/run_data.hpp"
 #include "tests/support/temporary_folder.hpp"
 
 using namespace capstan;

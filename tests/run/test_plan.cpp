@@ -10,7 +10,6 @@
 #include "run/setup/run_data.hpp"
 #include "run/setup/run_model.hpp"
 #include "run/yaml/config.hpp"
-#include "run/yaml/config_diff.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/texts.hpp"
 

@@ -8,8 +8,6 @@
 #include "data/batches/batcher.hpp"
 #include "models/generation/generate.hpp"
 #include "models/masked_language_model.hpp"
-#include "run/predictions/pair_completions.hpp"
-#include "run/predictions/prompt.hpp"
 #include "run/run.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/texts.hpp"
@@ -99,7 +97,7 @@ TEST_CASE(
         doctest::Approx(sum).epsilon(1e-5));
   // Greedy text is that to which score gives most, wherever the prompt ends.
   CompletionOptions options;
-  options.tokens = 1;
+  options.max_tokens = 1;
   options.sampling.temperature = 0;
   for (const size_t length : {0, 1, 11, 12, 13, 14, 20, 40}) {
     INFO("after ", length);
@@ -170,8 +168,8 @@ TEST_CASE("pairs, packed or one to a row, prefix or not: score, eval and complet
     // What is written, greedily or by a beam, and its log probability.
     for (const int64_t beam : {1, 3}) {
       PredictOptions options;
-      options.completions.beam = beam;
-      options.completions.tokens = 2;
+      options.beam = beam;
+      options.max_tokens = 2;
       const PairCompletion written = run.predict({"12"}, options).front().completions.front();
       CHECK(written.tokens.size() <= 2);
       std::vector<int32_t> text = prompt_of(run, "12", "text");
@@ -187,7 +185,7 @@ TEST_CASE("pairs, packed or one to a row, prefix or not: score, eval and complet
       if (beam > 1) continue;
       CompletionOptions same;
       same.sampling.temperature = 0;
-      same.tokens = 2;
+      same.max_tokens = 2;
       CHECK(run.generate("12", same).front().text == written.text);
     }
   }
@@ -206,7 +204,7 @@ TEST_CASE("pairs: a completion of the full length has its end") {
   pair.label = "34567";
   for (const int64_t beam : {1, 2}) {
     PredictOptions options;
-    options.completions.beam = beam;
+    options.beam = beam;
     const PairCompletion written = run.predict({"2"}, options).front().completions.front();
     CHECK(written.text == "34567");
     CHECK(written.finished);

@@ -81,7 +81,7 @@ TEST_CASE("a language model scores, embeds and continues texts") {
   CHECK(run.embedding_size() == 16);
   CHECK(vectors[1] == std::vector<float>(16, 0.0F));
   CompletionOptions options;
-  options.tokens = 12;
+  options.max_tokens = 12;
   options.samples = 2;
   std::vector<std::string> pieces(2);
   options.on_piece = [&](int64_t sample, std::string_view piece) {
@@ -117,7 +117,7 @@ TEST_CASE("a classifier, a masked model and a model of pairs predict, each in it
   CHECK(filled.filled == "the " + filled.blanks[0][0].text + " turns");
   PredictOptions options;
   options.top_k = 2;
-  options.completions.beam = 3;
+  options.beam = 3;
   CHECK(runs()["pairs"].predict({"4 and one"}, options).front().completions.size() == 2);
   CHECK(runs()["pairs"].evaluate().pairs.has_value());
 }
@@ -132,7 +132,7 @@ TEST_CASE("what a model cannot do is refused with its type and what to use inste
         refusal("masked-language-model", score), refusal("masked-language-model", generate)})
     check_contains(message, {"but this needs a ", "use "});
   PredictOptions beam;
-  beam.completions.beam = 4;
+  beam.beam = 4;
   CHECK_THROWS_AS(runs()["text-classifier"].predict({"a"}, beam), ConfigError);
 }
 

@@ -10,10 +10,8 @@
 #include "core/products/gemm_backend.hpp"
 #include "core/strings/strings.hpp"
 #include "run/setup/saved_run.hpp"
-#include "run/training/begun_run.hpp"
 #include "run/training/train_run.hpp"
 #include "run/yaml/config.hpp"
-#include "run/yaml/config_diff.hpp"
 #include "tests/support/temporary_folder.hpp"
 #include "tests/support/texts.hpp"
 

@@ -22,7 +22,7 @@ Wanted wanted(const std::string& model, std::mt19937& random) {
   const int64_t length = below(8) == 0 ? 500 + below(900) : below(90);
   for (int64_t i = 0; i < length; ++i) prompt += prose[static_cast<size_t>(below(static_cast<int64_t>(prose.size())))];
   CompletionOptions options;
-  options.tokens = 1 + below(90);
+  options.max_tokens = 1 + below(90);
   options.sampling.seed = below(1000);
   options.sampling.temperature = static_cast<double>(below(3)) / 2;
   options.sampling.top_p = below(2) == 0 ? 1 : 0.9;
@@ -36,7 +36,7 @@ Wanted wanted(const std::string& model, std::mt19937& random) {
   if (below(4) == 0) options.stop = {"e "};
   return {{{"model", model},
            {"prompt", prompt},
-           {"max_tokens", options.tokens},
+           {"max_tokens", options.max_tokens},
            {"seed", options.sampling.seed},
            {"temperature", options.sampling.temperature},
            {"top_p", options.sampling.top_p},
@@ -107,7 +107,7 @@ TEST_CASE("many samples need no more slots than there are") {
   options.engine.slots = 3;
   const Serving serving(options);
   CompletionOptions alone;
-  alone.tokens = 20;
+  alone.max_tokens = 20;
   alone.samples = 10;
   const auto expected = served_runs().run("aft-simple").generate("drum", alone);
   const json answer =

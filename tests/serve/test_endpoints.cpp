@@ -14,7 +14,7 @@ using nlohmann::json;
 
 std::string generated(const std::string& model, const std::string& prompt, int64_t tokens, int64_t seed) {
   CompletionOptions options;
-  options.tokens = tokens;
+  options.max_tokens = tokens;
   options.sampling.seed = seed;
   return served_runs().run(model).generate(prompt, options).front().text;
 }
@@ -77,7 +77,7 @@ TEST_CASE("a completion has the text that generate writes, at once and as a stre
 
 TEST_CASE("several prompts and samples are numbered, and samples are those of generate") {
   CompletionOptions options;
-  options.tokens = 12;
+  options.max_tokens = 12;
   options.samples = 3;
   options.sampling.seed = 5;
   const auto expected = served_runs().run("aft-simple").generate("wire", options);

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "run/yaml/config_diff.hpp"
+#include "run/yaml/config_writer.hpp"
 #include "sample_config.hpp"
 
 using namespace capstan;
