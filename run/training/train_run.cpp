@@ -61,6 +61,7 @@ std::vector<std::string> keys_of_steps(const RunConfig& config) {
   used.init_from = config.train.init_from;
   used.monitor = config.train.monitor;
   used.monitor_class = config.train.monitor_class;
+  used.monitor_at_least = config.train.monitor_at_least;
   used.costs = config.train.costs;
   used.progress = config.train.progress;
   used.memory = config.train.memory;

@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* identity_key = "work";
+const std::string extension = ".safetensors";
 
 /// Seconds between two times that a file is saved. Tests set the variable, so that they need not wait; with 0, all is
 /// saved whenever it can be.
@@ -28,7 +29,7 @@ double seconds_between() {
 }  // namespace
 
 WorkFile::WorkFile(const WorkPlace& place, const std::string& name, const std::string& identity)
-    : path_(place.folder.empty() ? "" : (fs::path(place.folder) / folder_name / (name + ".safetensors")).string()),
+    : path_(place.folder.empty() ? "" : (fs::path(place.folder) / folder_name / (name + extension)).string()),
       identity_(hash_hex("work 4\n" + place.identity + identity)),  // 4: raise it when other content is written
       wait_(seconds_between()) {}
 
@@ -57,6 +58,13 @@ void WorkFile::save(const std::vector<TensorToWrite>& tensors) {
   since_ = Stopwatch();
 }
 
-void WorkFile::remove_all(const std::string& folder) { remove_tree((fs::path(folder) / folder_name).string()); }
+void WorkFile::remove_all(const std::string& folder) {
+  const fs::path files = fs::path(folder) / folder_name;
+  std::error_code none;
+  if (!fs::is_directory(files, none)) return;
+  for (const char* const name : names) fs::remove(files / (name + extension), none);
+  remove_unfinished(files.string());
+  fs::remove(files, none);  // stays where it has what somebody else has put there
+}
 
 }  // namespace capstan

@@ -23,8 +23,9 @@ struct WorkPlace {
 class WorkFile {
  public:
   static constexpr const char* folder_name = ".unfinished";  // in that of the run
+  static constexpr const char* names[] = {"ngrams", "folds", "solving", "adagrad"};
 
-  /// `name`: of the file. `identity`: what its content depends on besides that of the place.
+  /// `name`: of the file, one of `names`. `identity`: what its content depends on besides that of the place.
   WorkFile(const WorkPlace& place, const std::string& name, const std::string& identity = "");
 
   /// What the file has; none if there is no file, one of other work or, with a warning, a damaged one.
@@ -34,7 +35,7 @@ class WorkFile {
   /// Replaces the file; does nothing without a folder.
   void save(const std::vector<TensorToWrite>& tensors);
 
-  /// Removes all such files of a run that is finished.
+  /// Removes all such files of a run that is finished, and nothing else.
   static void remove_all(const std::string& folder);
 
  private:

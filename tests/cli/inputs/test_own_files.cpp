@@ -100,7 +100,8 @@ TEST_CASE("the folder of a run is one that a user has: files that training did n
   const Words linear =
       "train --config classify --set folder=. name=project data.train=[train.tsv] data.test=[] threads=1";
   const Words own =
-      "thesis.work/chapter1 hours.work notes.txt chapter.3.tmp folds-notes.work checkpoints/notes.txt "
+      "thesis.work/chapter1 hours.work notes.txt chapter.3.tmp folds-notes.work .unfinished/mine.txt "
+      ".unfinished/a.safetensors checkpoints/notes.txt "
       "checkpoints/.unfinished-me checkpoints/.replaced-me/a";
   for (const std::string& name : own) place.write("project/" + name, "mine\n");
   succeed(place, linear);
