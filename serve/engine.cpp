@@ -151,8 +151,8 @@ void Engine::open(std::shared_ptr<TextJob> job) {
     read_from_client([&] {  // WrittenText refuses a prompt that the model cannot continue
       for (int64_t sample = 0; sample < job->samples; ++sample) {
         prompt.stream = sample;
-        reading.texts.push_back({job, sample, WrittenText(model, prompt, *job),
-                                 SampleText(run_, job->stop, prompt.tokens.back())});
+        reading.texts.push_back(
+            {job, sample, WrittenText(model, prompt, *job), SampleText(run_, job->stop, prompt.tokens.back())});
       }
     });
     reading.state = new_state();

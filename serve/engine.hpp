@@ -36,9 +36,9 @@ struct TextNews {
 struct TextJob : CompletionOptions {
   std::string client;           // the client that takes turns with others
   std::vector<int32_t> tokens;  // what the model reads before it writes; with `from`, what follows the session's text
-  int64_t likeliest = -1;     // how many likeliest tokens are told besides each chosen token; < 0: no probabilities
-  bool score_prompt = false;  // the probabilities of the prompt's tokens are told, too
-  std::string from, keep;     // names of sessions; empty: none
+  int64_t likeliest = -1;       // how many likeliest tokens are told besides each chosen token; < 0: no probabilities
+  bool score_prompt = false;    // the probabilities of the prompt's tokens are told, too
+  std::string from, keep;       // names of sessions; empty: none
   std::function<void(TextNews news)> on_news;  // on the computing thread
   std::function<bool()> gone;                  // has the client left? Then the text is dropped
 };

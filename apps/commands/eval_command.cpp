@@ -17,7 +17,7 @@ struct EvalOptions {
   std::vector<std::string> overrides;       // --set KEY=VALUE, for keys of the run
   DecodeWeights weights = DecodeWeights::float32;
   PredictOptions completions;  // how the sources of pairs are completed
-  AdaptOptions adapting;    // cache and learning while texts are scored
+  AdaptOptions adapting;       // cache and learning while texts are scored
 };
 
 int evaluate_run(const EvalOptions& options) {

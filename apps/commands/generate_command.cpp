@@ -139,7 +139,8 @@ void add_generate_command(CLI::App& program) {
   add_prompt_options(command, options);
   add_number(command, "--num-samples", completion.samples, between(1, 65536),
              "number of texts, written together; they are separated by a line ---");
-  add_number(command, "-n,--tokens", completion.max_tokens, count_from(-1), "largest number of new tokens; -1 = no limit");
+  add_number(command, "-n,--tokens", completion.max_tokens, count_from(-1),
+             "largest number of new tokens; -1 = no limit");
   add_sampling_options(command, completion.sampling);
   command.add_option("--logit-bias", options.logit_bias, "TOKEN=NUMBER: is added to the token's logit (repeatable)");
   add_word(command, "--weights", completion.weights,

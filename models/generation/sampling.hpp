@@ -77,7 +77,7 @@ struct GenerateOptions {
   bool slide = true;                               // past the longest position: continue in a further window
   std::vector<int32_t> banned = {};                // tokens that are never chosen, such as the unknown word
   bool log_probabilities = false;                  // fill Generated::log_probability
-  int64_t beam = 1;           // of beam search: texts that are followed at a time
+  int64_t beam = 1;                                // of beam search: texts that are followed at a time
   double length_penalty = 0;  // of beam search: a text of n tokens has the score ln p / n^length_penalty
   /// Called with every new token and the index of its prompt; false ends this text after it.
   std::function<bool(int64_t prompt, int32_t token)> on_token = {};

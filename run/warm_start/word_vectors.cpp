@@ -111,7 +111,8 @@ class VectorFile {
     if (numbers > width_) return;  // no word of a vocabulary has blanks
     const auto row = rows_.find(std::string(fields[0]));
     if (row == rows_.end() || row->second < 0) return;
-    for (int64_t i = 0; i < width_; ++i) table_[row->second * width_ + i] = value_of(fields[static_cast<size_t>(i + 1)], i);
+    for (int64_t i = 0; i < width_; ++i)
+      table_[row->second * width_ + i] = value_of(fields[static_cast<size_t>(i + 1)], i);
     row->second = -1;  // the first one counts
     ++found_;
   }
