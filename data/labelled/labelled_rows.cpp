@@ -1,5 +1,5 @@
 // Reads the rows of labelled data, for labelled_source. Tables are read row by row, by way of their format
-// (table_format.hpp), large ones from a mapped file whose pages are given back; files of classes are read one by one.
+// (table_format.hpp), large ones from a mapped file whose pages are given back.
 // Every distinct set of label names is kept once, and rows have its number.
 // tests/data/labelled/test_labelled_source.cpp, test_tables_people_have.cpp.
 #include "data/labelled/labelled_rows.hpp"
@@ -13,7 +13,6 @@
 #include "data/checks/copies.hpp"
 #include "data/files/file_list.hpp"
 #include "data/files/text_file.hpp"
-#include "data/labelled/class_folders.hpp"
 
 namespace capstan {
 namespace {
@@ -70,47 +69,6 @@ void connect_groups(std::vector<LabelledRow>& rows, const std::vector<uint64_t>&
                   column));
 }
 
-std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Split split, const Loading& loading,
-                                     RowTexts& texts) {
-  BadRows& bad = loading.bad;
-  std::vector<LabelledRow> rows;
-  std::vector<uint64_t> groups;  // of the rows, where there is a column of groups
-  Progress progress(loading.log, "reading", 0);
-  for (const FoundFile& file : list_files(paths)) {
-    progress.begin("reading " + file.path);
-    TableContent content(file.path, progress);
-    const int64_t bad_before = bad.count();
-    const size_t rows_before = rows.size();
-    const TableFormat& format = format_of(file.path, loading.config.table_format());
-    TableReading reading =
-        understand(content.all(), file.path, format, {loading.config, TableWish::Purpose::read, loading.classifies});
-    ColumnChoice columns = reading.choice;
-    if (split != Split::train) columns.weight = columns.group = "";  // they count in training alone
-    const uint32_t number = loading.check.add_file(split, std::move(reading));
-    bool any_without_weight = false;
-    read_table(content.all(), file.path, format, columns, bad, loading.utf8, [&](LabelledText&& row, size_t end) {
-      const uint64_t group = row.group.empty() ? copy_hash(row.text) : copy_hash(row.group);
-      if (row.weight > 0) {
-        rows.push_back(texts.add(std::move(row), number));
-        if (!columns.group.empty()) groups.push_back(group);
-      } else {
-        any_without_weight = true;
-      }
-      content.passed(end);
-    });
-    const bool any = rows.size() > rows_before;
-    content.begin_again();  // the check counts line ends and the like in all bytes, also in those that are no rows
-    loading.check.set_content(number, content.all(), [&](size_t end) { content.passed(end); });
-    if (any) loading.check.refuse_other_columns(number);
-    if (!any && bad.count() == bad_before)
-      throw Error(
-          fmt::format("{}: {}", file.path,
-                      any_without_weight ? "all rows have weight 0 (data.weight_column)" : "holds no examples"));
-  }
-  if (!groups.empty()) connect_groups(rows, groups, loading.config.group_column);
-  return rows;
-}
-
 }  // namespace
 
 LabelledRow RowTexts::add(LabelledText&& row, uint32_t file) {
@@ -150,12 +108,44 @@ std::string place_of(const LabelledRow& row, const LabelledCheck& check) {
   return fmt::format("{}:{}", check.files()[row.file].reading.file, row.line);
 }
 
-std::vector<LabelledRow> read_rows(const std::vector<std::string>& paths, Split split, const Loading& loading,
-                                   RowTexts& texts) {
-  return with_key(split, [&] {
-    return loading.config.format == format_of_folders ? read_folders(paths, split, loading, texts)
-                                                      : read_tables(paths, split, loading, texts);
-  });
+std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Split split, const Loading& loading,
+                                     RowTexts& texts) {
+  BadRows& bad = loading.bad;
+  std::vector<LabelledRow> rows;
+  std::vector<uint64_t> groups;  // of the rows, where there is a column of groups
+  Progress progress(loading.log, "reading", 0);
+  for (const FoundFile& file : list_files(paths)) {
+    progress.begin("reading " + file.path);
+    TableContent content(file.path, progress);
+    const int64_t bad_before = bad.count();
+    const size_t rows_before = rows.size();
+    const TableFormat& format = format_of(file.path, loading.config.table_format());
+    TableReading reading =
+        understand(content.all(), file.path, format, {loading.config, TableWish::Purpose::read, loading.classifies});
+    ColumnChoice columns = reading.choice;
+    if (split != Split::train) columns.weight = columns.group = "";  // they count in training alone
+    const uint32_t number = loading.check.add_file(split, std::move(reading));
+    bool any_without_weight = false;
+    read_table(content.all(), file.path, format, columns, bad, loading.utf8, [&](LabelledText&& row, size_t end) {
+      content.passed(end);
+      if (row.weight == 0) {
+        any_without_weight = true;
+        return;
+      }
+      if (!columns.group.empty()) groups.push_back(copy_hash(row.group.empty() ? row.text : row.group));
+      rows.push_back(texts.add(std::move(row), number));
+    });
+    const bool any = rows.size() > rows_before;
+    content.begin_again();  // the check counts line ends and the like in all bytes, also in those that are no rows
+    loading.check.set_content(number, content.all(), [&](size_t end) { content.passed(end); });
+    if (any) loading.check.refuse_other_columns(number);
+    if (!any && bad.count() == bad_before)
+      throw Error(
+          fmt::format("{}: {}", file.path,
+                      any_without_weight ? "all rows have weight 0 (data.weight_column)" : "holds no examples"));
+  }
+  if (!groups.empty()) connect_groups(rows, groups, loading.config.group_column);
+  return rows;
 }
 
 }  // namespace capstan

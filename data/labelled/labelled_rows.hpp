@@ -66,9 +66,9 @@ class RowTexts {
 /// "train.tsv:17"
 std::string place_of(const LabelledRow& row, const LabelledCheck& check);
 
-/// The rows of all files, in the order of list_files(). Rows that cannot be used go to loading.bad. Throws Error with
-/// the key of the split for files that cannot be read or hold no rows.
-std::vector<LabelledRow> read_rows(const std::vector<std::string>& paths, Split split, const Loading& loading,
-                                   RowTexts& texts);
+/// The rows of all tables, in the order of list_files(). Rows that cannot be used go to loading.bad. Throws Error for
+/// files that cannot be read or hold no rows.
+std::vector<LabelledRow> read_tables(const std::vector<std::string>& paths, Split split, const Loading& loading,
+                                     RowTexts& texts);
 
 }  // namespace capstan

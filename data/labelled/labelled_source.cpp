@@ -13,6 +13,7 @@
 #include "core/strings/strings.hpp"
 #include "data/batches/example_source.hpp"
 #include "data/checks/copies.hpp"
+#include "data/labelled/class_folders.hpp"
 #include "data/labelled/class_names.hpp"
 #include "data/labelled/labelled_check.hpp"
 #include "data/labelled/labelled_rows.hpp"
@@ -260,7 +261,9 @@ ClassificationData load(const Loading& loading, std::shared_ptr<const Tokenizer>
   BadRows& bad = loading.bad;
   PerSplit<std::vector<LabelledRow>> rows;
   RowTexts texts(text_rule(config).columns, loading.scratch);
-  for (const Split split : all_splits) rows[split] = read_rows(part_of(config, split), split, loading, texts);
+  const auto read = config.format == format_of_folders ? read_folders : read_tables;
+  for (const Split split : all_splits)
+    rows[split] = with_key(split, [&] { return read(part_of(config, split), split, loading, texts); });
   std::vector<LabelledRow>& train = rows.train;
   if (config.train.empty() && !tokenizer) throw ConfigError("data: train names no file");
   const auto check_train = [&](bool any_left) {
