@@ -69,7 +69,7 @@ Settings lines_as_facts(const std::string& name, const std::string& text) {
 
 bool makes_cache(const RunConfig& config) {
   const auto* const text = std::get_if<TextSourceConfig>(&config.data);
-  return text != nullptr && !text->cache.empty();
+  return text != nullptr && text->cache != "";  // null: large texts are kept
 }
 
 }  // namespace
