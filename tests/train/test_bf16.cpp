@@ -29,10 +29,12 @@ class Emulated {
   KeptProducts kept_;
 };
 
+constexpr int64_t all_tokens = vocabulary;  // which the member of DrawnBatches hides
+
 /// A language model whose labels are drawn: a rule to learn, with one label in eight another.
 class NoisyBatches final : public DrawnBatches {
  public:
-  explicit NoisyBatches(uint64_t of = 3) : DrawnBatches(6, longest, vocabulary) { seed = of; }
+  explicit NoisyBatches(uint64_t of = 3) : DrawnBatches(6, longest, all_tokens) { seed = of; }
   Batch batch(int64_t epoch, int64_t index) const override {
     Batch batch = DrawnBatches::batch(epoch, index);
     for (int64_t i = 0; i < batch.labels.size(); ++i) {
