@@ -2,6 +2,8 @@
 #include "train/evaluation/metrics.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <string_view>
 
 #include "core/base/error.hpp"
 
@@ -38,8 +40,11 @@ const std::vector<Metric>& metrics() {
 }
 
 std::string Metric::text(double value) const {
-  return unit != Unit::share ? fmt::format("{} {:.4f}", monitor, value)
-                             : fmt::format("{} {:.2f} %", monitor, 100 * value);
+  // train.monitor: recall asks for a recall; what is measured is the precision at it.
+  const bool asked_for = std::string_view(name).find("_at_") != std::string_view::npos;
+  std::string noun = asked_for ? title : monitor;
+  noun.front() = static_cast<char>(std::tolower(static_cast<unsigned char>(noun.front())));
+  return unit != Unit::share ? fmt::format("{} {:.4f}", noun, value) : fmt::format("{} {:.2f} %", noun, 100 * value);
 }
 
 const Metric& metric_of(const std::string& monitor) {
