@@ -47,7 +47,8 @@ namespace capstan::CAPSTAN_PRECISION {
 /// document without labels has no prefix.
 Segments prefixes_of(const Segments& segments, const Ids& labels);
 
-/// Next-token model. logits = states W^T with W the embedding's weight (tied) or output.weight (V, D); no bias.
+/// Next-token model. logits = states W^T with W the embedding's weight (tied) or output.weight (V, D), plus output.bias
+/// if any.
 class LanguageModel final : public Model {
  public:
   /// Make it, then finalize() the store of `scope`.

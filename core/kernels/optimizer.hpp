@@ -1,4 +1,4 @@
-// Passes over the flat parameter blocks: norm, optimizer updates, moving average; called by train/optimizers. No result
+// Passes over the flat parameter blocks: norm and optimizer updates; called by train/optimizers. No result
 // depends on the thread count. tests/train/test_optimizer.cpp compares them with loops, tests/nn/layers/test_parity.cpp
 // AdamW with PyTorch's.
 #pragma once

@@ -1,3 +1,5 @@
+// Names that the configuration uses decide first; only then the looks of the first row (begins_with_header), which may
+// deceive. tests/data/labelled/test_column_names.cpp.
 #include "data/labelled/table_header.hpp"
 
 #include <algorithm>
@@ -32,17 +34,17 @@ bool has_name_of(const LabelledSourceConfig& keys, const TableRows& rows) {
 
 bool is_column_name(const std::string& column) { return !parse_integer(column); }
 
-std::optional<bool> header_of(const TableRows& rows, const LabelledSourceConfig& keys) {
+std::optional<bool> configured_header(const TableRows& rows, const LabelledSourceConfig& keys) {
   return !keys.header && has_name_of(keys, rows) ? std::optional(true) : keys.header;
 }
 
-std::optional<bool> header_of_new(const TableRows& rows, LabelledSourceConfig& keys, const NewTable& table) {
-  if (std::any_of(table.texts.begin(), table.texts.end(), is_column_name)) return true;
+CommandHeader header_of(const TableRows& rows, const LabelledSourceConfig& keys, const CommandTable& table) {
+  if (std::any_of(table.texts.begin(), table.texts.end(), is_column_name)) return {true};
   const bool by_names = (keys.label_column && is_column_name(*keys.label_column)) ||
                         std::any_of(keys.text_columns.begin(), keys.text_columns.end(), is_column_name);
   if (!by_names || keys.text_columns.size() > 1 || rows.empty() || has_name_of(keys, rows))
-    return header_of(rows, keys);
-  if (begins_with_header(rows)) return true;
+    return {configured_header(rows, keys)};
+  if (begins_with_header(rows)) return {true};
   const std::vector<std::string> first = column_names(rows.front());
   const bool has_class = table.classes != nullptr && std::any_of(first.begin(), first.end(), [&](const auto& field) {
                            return is_in(table.classes->names(), field);
@@ -52,9 +54,7 @@ std::optional<bool> header_of_new(const TableRows& rows, LabelledSourceConfig& k
         fmt::format("{}: its first row ({}) has no column '{}', which the run reads; name the column of the texts "
                     "with --text-column: by its name, or by a number (1 is the first) if the first row has no names",
                     table.file, join_first(first), join_first(keys.text_columns, "', '")));
-  keys.label_column.reset();
-  keys.text_columns.clear();
-  return false;
+  return {false, /*other_columns=*/true};
 }
 
 bool begins_with_header(TableRows rows) {

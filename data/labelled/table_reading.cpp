@@ -52,8 +52,13 @@ class TableReader {
   std::optional<bool> header() {
     if (json_) return true;
     if (wish_.purpose == Purpose::read) return keys_.header;
-    if (wish_.purpose == Purpose::settle) return header_of(rows_, keys_);
-    return header_of_new(rows_, keys_, {reading_.file, wish_.classes, wish_.texts});
+    if (wish_.purpose == Purpose::settle) return configured_header(rows_, keys_);
+    const CommandHeader found = header_of(rows_, keys_, {reading_.file, wish_.classes, wish_.texts});
+    if (found.other_columns) {
+      keys_.label_column.reset();
+      keys_.text_columns.clear();
+    }
+    return found.has_names;
   }
 
   // The first table of a training.

@@ -1,6 +1,6 @@
-// index.json and tokenizers are JSON with a fingerprint in front; that of an index is over the tokens, too. Tokens are
-// checked against it and the size of the vocabulary whenever they are opened. What is made gets its name by a rename,
-// when it is on the disk.
+// index.json and tokenizers are JSON behind a line with their fingerprint; the fingerprint of an index covers the
+// tokens, too. Whenever tokens are opened, they are checked by it, and their ids by the size of the vocabulary. A
+// folder gets its name by a rename once all of it is on the disk.
 #include "data/text/token_cache.hpp"
 
 #include <algorithm>

@@ -110,7 +110,8 @@ void check_charsmap(std::string_view map, const std::string& origin) {
   }
 }
 
-/// Does a normaliser change texts? Checks its table.
+/// Does a normaliser change texts? Throws Error where its table is damaged. Fields are those of NormalizerSpec in
+/// sentencepiece_model.proto: precompiled_charsmap 2, add_dummy_prefix 3, remove_extra_whitespaces 4.
 bool changes_texts(std::string_view bytes, const std::string& origin) {
   bool puts_blank = true, drops_blanks = true, has_table = false;
   Message normaliser(bytes, origin);
@@ -123,6 +124,7 @@ bool changes_texts(std::string_view bytes, const std::string& origin) {
   return puts_blank || drops_blanks || has_table;
 }
 
+/// SentencePiece: piece 1, score 2, type 3.
 SentencePieceContent::Piece piece_of(std::string_view bytes, const std::string& origin) {
   SentencePieceContent::Piece piece;
   Message message(bytes, origin);
@@ -138,6 +140,7 @@ SentencePieceContent::Piece piece_of(std::string_view bytes, const std::string& 
   return piece;
 }
 
+/// TrainerSpec: model_type 3 (1 unigram, 2 bpe), byte_fallback 35.
 void read_trainer(std::string_view bytes, const std::string& origin, SentencePieceContent& content) {
   Message trainer(bytes, origin);
   while (const auto field = trainer.next()) {
@@ -149,6 +152,7 @@ void read_trainer(std::string_view bytes, const std::string& origin, SentencePie
 
 }  // namespace
 
+// ModelProto: pieces 1, trainer_spec 2, normalizer_spec 3, denormalizer_spec 5.
 SentencePieceContent sentencepiece_content(std::string_view model, const std::string& origin) {
   SentencePieceContent content;
   Message fields(model, origin);
@@ -157,7 +161,7 @@ SentencePieceContent sentencepiece_content(std::string_view model, const std::st
     if (field->number == 1) content.pieces.push_back(piece_of(field->bytes, origin));
     if (field->number == 2) read_trainer(field->bytes, origin, content);
     if (field->number == 3) content.changes_texts = changes_texts(field->bytes, origin);
-    if (field->number == 5) changes_texts(field->bytes, origin);  // of decoding: its table is checked, too
+    if (field->number == 5) changes_texts(field->bytes, origin);  // for the check of its table
   }
   return content;
 }

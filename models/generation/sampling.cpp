@@ -96,18 +96,18 @@ int32_t Sampler::choose(const Array& logits) {
   };
   double total = 0;
   for (size_t i = 0; i < kept; ++i) total += likelihood(i);
-  const bool cut = config_.top_p < 1 || config_.min_p > 0;
-  const double drawn = random_.uniform();
+  const bool has_cuts = config_.top_p < 1 || config_.min_p > 0;
+  const double share = random_.uniform();  // of the probability in front of the token that is drawn
   std::vector<double> cumulative;
   for (size_t i = 0; i < kept; ++i) {
     if (i == sorted) sort_to(std::min(kept, std::max<size_t>(32, 4 * sorted)));
     const double own = likelihood(i);
     if (i > 0 && own < config_.min_p) break;
     cumulative.push_back(i > 0 ? cumulative.back() + own : own);
-    if (cumulative.back() >= config_.top_p * total || (!cut && cumulative.back() > drawn * total)) break;
+    if (cumulative.back() >= config_.top_p * total || (!has_cuts && cumulative.back() > share * total)) break;
   }
-  const double mass = cut ? cumulative.back() : total;
-  const auto place = std::upper_bound(cumulative.begin(), cumulative.end() - 1, drawn * mass);
+  const double mass = has_cuts ? cumulative.back() : total;
+  const auto place = std::upper_bound(cumulative.begin(), cumulative.end() - 1, share * mass);
   return order[static_cast<size_t>(place - cumulative.begin())];
 }
 

@@ -3,8 +3,8 @@
 // All take the packed projection q|k|v and compute, per channel c,
 //   R_tc = sum_{s visible to t} e^(K_sc + w_ts) V_sc / sum_{s visible to t} e^(K_sc + w_ts),   Y_t = sigmoid(Q_t) R_t.
 // Padding tokens see nothing: their Y is 0 and they get no gradient. Nothing of size T x T is stored. Called by the
-// mixer beside this; tests/nn/systems/aft/test_op.cpp holds the fused ops to the composed ones at the end of this
-// header.
+// mixer beside this; tests/nn/systems/aft/test_op.cpp holds the fused ops to their definition in composed.hpp, which
+// stores such a table.
 #pragma once
 
 #include "core/array/array.hpp"

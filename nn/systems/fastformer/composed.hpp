@@ -1,5 +1,6 @@
 // Fastformer's additive attention as a composition of primitives: the definition, not optimised. B x T x H x T
-// elements; for tests and for readers. Arguments and results are those of the fused op in op.hpp.
+// elements; for tests, for readers, and for reports of what a token attends to. Arguments and results are those of the
+// fused op in op.hpp.
 #pragma once
 
 #include "nn/systems/fastformer/op.hpp"

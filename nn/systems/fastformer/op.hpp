@@ -7,7 +7,7 @@
 // Bidirectional, both pools run over the whole document. Causal, they are prefix pools, and p_t is made with the query
 // pooled so far: linear time, but not what the bidirectional layer gives for a prefix, whose p would all be made with
 // the last pooled query (that costs a softmax attention, O(T^2 D)). tests/nn/systems/fastformer/test_op.cpp holds the
-// fused op to the composed one at the end of this header.
+// fused op to its definition in composed.hpp.
 #pragma once
 
 #include "core/array/segments.hpp"
