@@ -81,7 +81,7 @@ TEST_CASE("texts and their tokenizers are the same with any number of threads, i
     if (std::holds_alternative<FileDocumentsConfig>(config.documents)) config.valid = {valid};  // no file is cut in two
     config.cache = "";
     const auto in_memory = same_on_threads([&] { return facts_of(loaded(config)); });
-        const auto mapped = same_on_threads([&] {
+    const auto mapped = same_on_threads([&] {
       config.cache = folder.path("cache-" + std::to_string(cut) + "-" + std::to_string(threads()));
       return facts_of(loaded(config));
     });
