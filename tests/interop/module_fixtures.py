@@ -28,7 +28,7 @@ def value(text):
             return text
 
 
-ROTARY = {"rotary": False, "rotary_base": 10000.0, "rotary_pairs": "halves"}
+ROTARY = {"rotary": False, "rotary_base": 10000, "rotary_pairs": "halves"}
 DEFAULTS = {"aft": {"inner": 0, "output_projection": True, "position_stddev": 0.0},
             "fastformer": {"logits": "all-features", "value": "shared", "output_projection": True},
             "attention": ROTARY | {"output_projection": True}, "gau": ROTARY, "flash": ROTARY}
@@ -52,9 +52,18 @@ def documents(segment_ids):
                 begin = t
 
 
+def set_rotary_base(mixer, base):
+    """The base of the fixtures' angles, which is a constant of models."""
+    for owner in list(mixer.modules()):
+        for part in (owner, *vars(owner).values()):
+            if hasattr(part, "base"):
+                part.base = base
+
+
 def check(module, config, width, longest, causal, tensors, parameters, case, segment_ids):
     """The largest difference of y, dx and the gradients of the parameters."""
     mixer = module.MIXERS[config["type"]](config, width, longest, causal).double()
+    set_rotary_base(mixer, config.get("rotary_base"))
     mixer.load_state_dict(parameters)
     found = 0.0
     for row, begin, end in documents(segment_ids):

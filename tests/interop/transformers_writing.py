@@ -43,7 +43,7 @@ def check_greedy(place, run, net, task, text, prompt):
                           eos_token_id=None, suppress_tokens=None, pad_token_id=0)[0, prompt.shape[1]:].tolist()
     if task == "language-model":  # also as the program prints it
         options = ("--prompt", text, "--temperature", "0", "--tokens", str(TOKENS))
-        printed = place.capstan("generate", str(run), *options).stdout.decode()
+        printed = place.capstan("generate", str(run), *options).stdout.decode(errors="replace")
         if printed != text + bytes(theirs).decode(errors="replace") + "\n":
             return "OTHER TEXT than capstan generate"
     same = next((i for i, (a, b) in enumerate(zip(ours, theirs)) if a != b), None)

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from .capstan_layers import hidden_width, parameter
 from .capstan_mixer import Mixer, Rotary, angles, append
-from .capstan_spans import LOWEST, wide
+from .capstan_spans import wide
 from .capstan_texts import later, rows_at
 
 
@@ -94,7 +94,8 @@ class GatedUnit(Mixer):
         else:
             logits = product / n + bias
         if self.kernel == "softmax":
-            weights = torch.softmax(logits.masked_fill(~seen, LOWEST), dim=-1)
+            hidden = torch.finfo(logits.dtype).min  # autocast may have made them half precision
+            weights = torch.softmax(logits.masked_fill(~seen, hidden), dim=-1)
         elif self.kernel == "squared-relu":
             weights = F.relu(logits).square().masked_fill(~seen, 0.0)
         else:

@@ -41,7 +41,7 @@ class Step(nn.Module):
 
     def forward(self, input_ids, tensors):
         state = self.state_class()
-        state.columns, state.layers = 1, [{} for _ in range(self.model.depth)]
+        state.columns, state.layers = 1, [{} for _ in range(len(self.model.blocks))]
         for (layer, name), tensor in zip(self.names, tensors):
             if layer is None:
                 setattr(state, name, tensor)
