@@ -168,9 +168,8 @@ class HeldOut {
   std::vector<double> logits_of(size_t held_out, const SvmMix& mix) const {
     std::vector<double> logits(static_cast<size_t>(rows_.classes()));
     const int64_t fold = folds_[static_cast<size_t>(held_out_[held_out])];
-    const float *const scores = scores_.data() + static_cast<int64_t>(held_out) * width_, *const unknown =
-                                                                                              unknown_.data() +
-                                                                                              fold * width_;
+    const float* const scores = scores_.data() + static_cast<int64_t>(held_out) * width_;
+    const float* const unknown = unknown_.data() + fold * width_;
     const double absence = 1 - static_cast<double>(scores[width_ - 1]);
     for (int64_t p = 0; p < problems_; ++p) {
       const auto column = static_cast<size_t>(positive_class(rows_, p));
